@@ -8,6 +8,7 @@ import re
 import shutil
 import socket
 import stat
+import subprocess
 
 import agents
 import containers
@@ -802,3 +803,80 @@ def test_a_container_in_drovers_own_folder(instance):
         instance.run(sh(f"find {instance.dir} -name '*.key'; ls; echo end >>$PWD/work/seen", initialdir=instance.base, **there))
         assert ".key" not in instance.read("out") and "work" in instance.read("out").split()
         assert instance.read("seen") == "end\n"
+
+
+ENGINE = """#!/bin/sh
+# The engine, in whose start another job of the same user has its moment: it runs the script of that job, once.
+case " $* " in *" run "*) if mv {base}/moment.sh {base}/now.sh 2>/dev/null; then sh {base}/now.sh "$@" >{base}/moment.log 2>&1; fi ;; esac
+exec {podman} "$@"
+"""
+REPLACED = "was replaced|the job's folder is gone"
+# what another job does between the agent's look at a name and the engine's: the name, and how the job would see a key
+MOMENTS = {
+    "the job's folder": ("mv {work}/in {work}/away; ln -s {dir}/agent {work}/in", {"initialdir": "{work}/in"}),
+    "a folder above it": ("mv {work}/up {work}/away; mkdir {work}/up; ln -s {dir}/agent {work}/up/in", {"initialdir": "{work}/up/in"}),
+    "another folder in its place": ("mv {work}/in {work}/away; mkdir {work}/in", {"initialdir": "{work}/in"}),
+    "the job's program": ("mv {work}/prog {work}/away; ln -s {dir}/agent/agent.key {work}/prog",
+                          {"executable": "prog", "should_transfer_files": None, "initialdir": None}),
+    "the sandbox": ("cd {dir}/agent/jobs; for j in [1-9]*; do mv $j {work}/away; ln -s {dir}/agent $j; done", {"initialdir": "{work}/in"}),
+}
+
+
+def contained(one, script, **more):
+    text = {"container_image": one.engine.image, "universe": "container", "should_transfer_files": "NO", "output": f"{one.work}/out",
+            "error": f"{one.work}/err", "initialdir": f"{one.work}/in", **more}
+    return sh(script, **{key: value for key, value in text.items() if value})
+
+
+@pytest.fixture
+def moments(instance):
+    """An instance whose engine gives another job its moment."""
+    with containers.engine_with_image(instance.base) as engine:
+        instance.engine = engine
+        instance.env.update(engine.env, PATH=f"{instance.base}/bin:{os.environ['PATH']}")
+        os.mkdir(f"{instance.base}/bin")
+        with open(f"{instance.base}/bin/podman", "w", encoding="utf-8") as f:
+            f.write(ENGINE.format(base=instance.base, podman=shutil.which("podman")))
+        os.chmod(f"{instance.base}/bin/podman", 0o755)
+        instance.up()
+        wait_until(lambda: instance.agents("connected"))
+        yield instance
+
+
+def test_names_are_replaced_as_a_container_starts(moments):
+    """What the engine mounts is what the agent has looked at, or the job's program does not begin."""
+    one = moments
+    for moment, (does, words) in MOMENTS.items():
+        for folder in ("in", "up/in"):
+            os.makedirs(f"{one.work}/{folder}")
+        one.write("prog", "#!/bin/sh\ncat agent.key $DROVER_SCRATCH/agent.key\n")
+        os.chmod(f"{one.work}/prog", 0o755)
+        with open(f"{one.base}/moment.sh", "w", encoding="utf-8") as f:
+            f.write(does.format(work=one.work, dir=one.dir) + "\n")
+        words = {key: text and text.format(work=one.work) for key, text in words.items()}
+        job = one.submit(contained(one, "cat agent.key $DROVER_SCRATCH/agent.key", **words))
+        try:
+            assert re.search(REPLACED, held_for(one, job)), moment
+        finally:
+            assert not os.path.exists(f"{one.base}/moment.sh"), "the engine was started"
+            assert subprocess.run(["grep", "-r", "PRIVATE KEY", one.work], stdout=subprocess.PIPE, check=False).stdout == b""
+        one.cli("rm", str(job))
+        for name in os.listdir(one.work):
+            path = f"{one.work}/{name}"
+            (shutil.rmtree if os.path.isdir(path) and not os.path.islink(path) else os.unlink)(path)
+
+
+def test_folders_of_drovers_beneath_a_containers(moments):
+    """They have nothing but the way to the sandbox there, by whatever name the folder above them was mounted, and stay where they are."""
+    one = moments
+    above = os.path.dirname(one.base)
+    os.symlink(above, f"{one.base}/link")
+    script = f"mv {{there}} {{there}}.moved; ls {{there}}/state; sed -n 1p {{there}}/state/agent/agent.key; echo end"
+    os.mkdir(f"{one.work}/in")
+    for there in (one.base, f"{one.base}/link/{os.path.basename(one.base)}"):
+        try:
+            one.run(contained(one, script.format(there=there), initialdir=os.path.dirname(there), output=f"{one.work}/out"))
+        finally:
+            if os.path.exists(f"{one.base}.moved"):
+                os.rename(f"{one.base}.moved", one.base)
+        assert one.read("out").replace("agent\n", "") == "end\n" and "busy" in one.read("err"), one.read("err")

@@ -2,14 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/container/containers.h"
@@ -18,6 +16,7 @@
 #include "agent/model/sandbox.h"
 #include "base/system/fs.h"
 #include "base/system/log.h"
+#include "base/system/program.h"
 #include "run/call/command.h"
 #include "run/process/shepherd_protocol.h"
 
@@ -79,12 +78,7 @@ void container_step_deinit(struct container_step *c)
         args_deinit(&c->envp);
         args_deinit(&c->after);
         args_deinit(&c->words);
-        args_deinit(&c->covered);
-        for (size_t i = 0; i < c->mount_count; i++) {
-                free(c->mounts[i].from);
-                free(c->mounts[i].to);
-        }
-        free(c->mounts);
+        mounts_deinit(&c->mounts);
         if (c->has_input)
                 close(c->input);
         buf_deinit(&c->program);
@@ -93,6 +87,7 @@ void container_step_deinit(struct container_step *c)
         buf_deinit(&c->env_file);
         buf_deinit(&c->folder);
         buf_deinit(&c->workdir);
+        buf_deinit(&c->init);
 }
 
 const char *container_step_target(const struct job_step *step, const char *sandbox)
@@ -209,22 +204,6 @@ static int refuse_hidden(const struct agent *a, const char *path, struct err *er
                                   : 0;
 }
 
-/* Folders that the job names are mounted, and none of them is Drover's own nor shows it. The engine opens the
- * names once more: who renames folders in that moment has the agent's uid outside of a container, too. */
-static int mounts_hide(const struct agent *a, const struct container_job *job, struct container_step *c,
-                       struct err *err)
-{
-        char *folder;
-        int r = refuse_hidden(a, job->cwd, err);
-        if (r == 0)
-                r = refuse_hidden(a, job->mount_program, err);
-        for (size_t n = 0; r == 0 && job->cwd && (folder = hidden_beneath(a->hidden, job->cwd, n)); n++) {
-                args_add(&c->covered, str_of(folder));
-                free(folder);
-        }
-        return r;
-}
-
 /* Opens standard input. A program without a container opens it where Drover's own folders are hidden; an
  * engine sees them. On this machine the file is therefore opened and then checked, so that nobody can change
  * a link in between. With `users` the job's user opens it, who may not read these folders; a batch system's
@@ -255,46 +234,12 @@ static int take_input(const struct attempt *at, struct run_spec *spec, struct co
         return 0;
 }
 
-/* Checks that a mount is not a link: an earlier step may have put one in its place, which the engine would
- * follow. No process of the job runs now. */
-static int check_mount(int sandbox, const char *name, struct err *err)
+/* Has drover-init compare the mounts with what was looked at; podman takes another init than its own. */
+static int use_init(struct container_step *c, struct container_job *job, struct err *err)
 {
-        struct open_how how = {.flags = O_PATH | O_CLOEXEC, /* O_NOFOLLOW would open a last link itself */
-                               .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
-        int fd = (int)syscall(SYS_openat2, sandbox, name, &how, sizeof(how)), r = fd < 0 ? -errno : 0;
-        if (fd >= 0)
-                close(fd);
-        return r < 0 ? err_set(err, r == -ELOOP ? -EINVAL : r, "cannot mount %s of the job's folder: %s",
-                               name, r == -ELOOP ? "there is a link on its way" : strerror(-r))
-                     : 0;
-}
-
-static int find_mounts(const struct attempt *at, const struct run_spec *spec, struct container_step *c,
-                       struct err *err)
-{
-        const struct job_template *m = at->t->m;
-        char sandbox[64];
-        int r = 0;
-        if (!m->mount_count)
-                return 0;
-        sandbox_name(at, sandbox);
-        int dir = openat(at->a->jobs, sandbox, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (dir < 0)
-                return err_set(err, -errno, "the job's folder is gone: %s", strerror(errno));
-        c->mounts = mem_array(NULL, m->mount_count, sizeof(*c->mounts));
-        for (size_t i = 0; i < m->mount_count && r == 0; i++) {
-                BUF_CLEANUP struct buf name = {.max = 65536}, to = {.max = 65536}, from = {0};
-                r = expand_text(at, m->mounts[i].name, &name, err);
-                if (r == 0)
-                        r = expand_text(at, m->mounts[i].path, &to, err);
-                if (str_ends(buf_view(&name), STR("/")))
-                        buf_truncate(&name, name.n - 1);
-                if (r == 0)
-                        r = check_mount(dir, buf_z(&name), err);
-                buf_printf(&from, "%s/%s", spec->sandbox, buf_z(&name));
-                c->mounts[c->mount_count++] = (struct container_mount){buf_take(&from), buf_take(&to)};
-        }
-        close(dir);
+        int r = program_find("drover-init", &c->init, err);
+        job->init = buf_z(&c->init);
+        job->seen = &c->mounts.seen;
         return r;
 }
 
@@ -320,8 +265,6 @@ int container_step_start(struct attempt *at, const struct job_step *step, struct
         container_environment(s, h->engine, spec->envp, &file, &c->words, &engine_env);
         r = make_folder(at, spec, c, &file, err);
         if (r == 0)
-                r = find_mounts(at, spec, c, err);
-        if (r == 0)
                 r = expand_text(at, step->container_workdir, &c->workdir, err);
         if (r < 0)
                 return r;
@@ -343,8 +286,6 @@ int container_step_start(struct attempt *at, const struct job_step *step, struct
                 .cwd = spec->cwd,
                 .own_workdir = step->container_own_workdir,
                 .workdir = c->workdir.n ? buf_z(&c->workdir) : NULL,
-                .mounts = c->mounts,
-                .mount_count = c->mount_count,
                 .program = buf_z(&c->program),
                 .mount_program =
                         step->transfer_executable && !inside && spec->path[0] == '/' ? spec->path : NULL,
@@ -364,10 +305,11 @@ int container_step_start(struct attempt *at, const struct job_step *step, struct
                 .gpus = gpus.n ? buf_z(&gpus) : NULL,
                 .self_removing = !local || pw,
         };
-        r = mounts_hide(at->a, &job, c, err);
+        r = mounts_find(at, &job, &c->mounts, err);
+        if (r == 0 && c->mounts.seen.n && h->engine == CONTAINER_PODMAN)
+                r = use_init(c, &job, err);
         if (r == 0)
                 r = take_input(at, spec, c, err);
-        job.covered = c->covered.n ? c->covered.v : NULL;
         if (r == 0)
                 r = container_start(s, h, &job, &c->argv, err);
         if (r < 0)

@@ -7,6 +7,7 @@
  * over.
  */
 #pragma once
+#include "agent/container/mounts.h"
 #include "agent/model/attempt.h"
 #include "run/container/container.h"
 
@@ -20,10 +21,9 @@ int container_step_image(const struct attempt *at, const struct job_step *step, 
                          struct err *err);
 
 struct container_step { /* storage for what a spec borrows */
-        struct args argv, envp, after, words, covered;
-        struct buf program, cwd, streams, env_file, folder, workdir;
-        struct container_mount *mounts;
-        size_t mount_count;
+        struct args argv, envp, after, words;
+        struct buf program, cwd, streams, env_file, folder, workdir, init;
+        struct mounts mounts;
         bool has_input;
         int input; /* with has_input: open descriptor of standard input */
 };

@@ -120,11 +120,42 @@ static int cover(const struct containment *c, const char *folder, int jobs)
         return r;
 }
 
+/* Returns whether our user may give this folder another name. */
+static bool may_rename(const char *folder)
+{
+        char above[PATH_SIZE];
+        struct stat st, own;
+        snprintf(above, sizeof(above), "%s", folder);
+        *strrchr(above, '/') = 0;
+        const char *parent = *above ? above : "/";
+        return access(parent, W_OK) == 0 && stat(parent, &st) == 0 && stat(folder, &own) == 0 &&
+               (!(st.st_mode & S_ISVTX) || own.st_uid == getuid() || st.st_uid == getuid());
+}
+
+/* Keeps the folders above a hidden one where they are, by mounting each onto itself: a job that renamed one
+ * would bring the hidden folder to where the next view, or a container that has been started already, does
+ * not cover it. What cannot be mounted stays as it is. */
+static void pin_above(const struct containment *c, size_t i)
+{
+        char part[PATH_SIZE];
+        snprintf(part, sizeof(part), "%s", c->hidden[i]);
+        for (char *p = part + 1; (p = strchr(p, '/')); *p++ = '/') {
+                bool pinned = false;
+                *p = 0;
+                for (size_t k = 0; k < i; k++)
+                        pinned |= beneath(c->hidden[k], part) && strcmp(c->hidden[k], part) != 0;
+                if (!pinned && may_rename(part))
+                        mount(part, part, NULL, MS_BIND | MS_REC, NULL);
+        }
+}
+
 static int view_mounts(const struct containment *c)
 {
         struct mount_attr readonly = {.attr_set = MOUNT_ATTR_RDONLY};
         if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
                 return errno;
+        for (size_t i = 0; i < c->count && !c->root; i++)
+                pin_above(c, i);
         int jobs = open_tree(AT_FDCWD, c->jobs, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
         if (jobs < 0)
                 return errno;

@@ -24,8 +24,8 @@
 
 #define ORDINARY 65533 /* an unused uid */
 
-/* top/state has a key, other/ and jobs/1, which is the sandbox */
-static char top[64], state[96], jobs[112], sandbox[128], key[112];
+/* top/way/state has a key and jobs/1, which is the sandbox; anybody may rename top/way */
+static char top[64], way[80], state[96], jobs[112], sandbox[128], key[112];
 
 static void put(const char *path, const char *text)
 {
@@ -41,12 +41,13 @@ static int setup(void **arg)
         snprintf(top, sizeof(top), "%s/containment.XXXXXX",
                  access("/var/lib", W_OK) == 0 ? "/var/lib" : "/tmp");
         assert_non_null(mkdtemp(top));
-        snprintf(state, sizeof(state), "%s/state", top);
+        snprintf(way, sizeof(way), "%s/way", top);
+        snprintf(state, sizeof(state), "%s/state", way);
         snprintf(jobs, sizeof(jobs), "%s/jobs", state);
         snprintf(sandbox, sizeof(sandbox), "%s/1", jobs);
         snprintf(key, sizeof(key), "%s/agent.key", state);
-        assert_int_equal(mkdir(state, 0755) | mkdir(jobs, 0755) | mkdir(sandbox, 0777), 0);
-        chmod(top, 0755);
+        assert_int_equal(mkdir(way, 0755) | mkdir(state, 0755) | mkdir(jobs, 0755) | mkdir(sandbox, 0777), 0);
+        chmod(top, 0777);
         chmod(sandbox, 0777);
         put(key, "secret");
         return 0;
@@ -114,6 +115,26 @@ static void test_hide(void **arg)
 {
         (void)arg;
         assert_int_equal(on_all(SHEPHERD_HIDE, hidden), 0);
+        assert_int_equal(access(key, F_OK), 0);
+}
+
+/* A folder above the hidden one keeps its name; others do not. */
+static int moved(void)
+{
+        char plain[128], away[128];
+        snprintf(plain, sizeof(plain), "%s/plain", top);
+        snprintf(away, sizeof(away), "%s/away", top);
+        if (rename(way, away) == 0 || errno != EBUSY)
+                return 1;
+        if (mkdir(plain, 0700) < 0 || rename(plain, away) < 0 || rmdir(away) < 0)
+                return 2;
+        return access(key, F_OK) == 0 ? 3 : 0;
+}
+
+static void test_hide_moved(void **arg)
+{
+        (void)arg;
+        assert_int_equal(contained_as(getuid() ? getuid() : ORDINARY, SHEPHERD_HIDE, moved), 0);
         assert_int_equal(access(key, F_OK), 0);
 }
 
@@ -279,6 +300,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_hide, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_hide_moved, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_hide_replaced, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_hide_ptrace, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_filter, setup, teardown),

@@ -100,13 +100,14 @@ int hidden_open_parent(const struct hidden *h, const char *path, int *ret_fd, co
         return 0;
 }
 
-char *hidden_beneath(const struct hidden *h, const char *path, size_t n)
+char *hidden_beneath(const struct hidden *h, int fd, size_t n)
 {
-        MEM_CLEANUP char *above = realpath(path, NULL);
-        char folder[PATH_MAX];
+        char above[PATH_MAX], folder[PATH_MAX];
+        bool found = h && h->count && name_of(fd, above) == 0;
 
-        for (size_t i = 0; above && h && i < h->count; i++)
-                if (name_of(h->fds[i], folder) == 0 && beneath(folder, above) && n-- == 0)
-                        return mem_dupz(folder);
+        for (size_t i = 0; found && i < h->count; i++)
+                if (name_of(h->fds[i], folder) == 0 && beneath(folder, above) && strcmp(folder, above) != 0 &&
+                    n-- == 0)
+                        return mem_dupz(folder + (strcmp(above, "/") ? strlen(above) : 0) + 1);
         return NULL;
 }

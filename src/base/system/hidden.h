@@ -27,6 +27,6 @@ int hidden_check(const struct hidden *h, int fd);
  * caller closes, and *ret_name pointing into `path`; HIDDEN_INSIDE; -EINVAL: the path names no file; or
  * -errno. */
 int hidden_open_parent(const struct hidden *h, const char *path, int *ret_fd, const char **ret_name);
-/* Returns the present path of the n-th hidden folder beneath this path, for free(); NULL: there are no more,
- * or the path does not exist. */
-char *hidden_beneath(const struct hidden *h, const char *path, size_t n);
+/* Returns the n-th hidden folder beneath an open folder, as a path relative to that, for free(); NULL: there
+ * are no more. */
+char *hidden_beneath(const struct hidden *h, int fd, size_t n);

@@ -118,17 +118,26 @@ static void a_folder_that_is_renamed_stays_hidden(void **state)
         hidden_free(h);
 }
 
-static void those_beneath_a_path_are_listed(void **state)
+static char *beneath(const struct hidden *h, const char *folder, size_t n)
+{
+        int fd = open(folder, O_PATH | O_CLOEXEC);
+        assert_true(fd >= 0);
+        char *found = hidden_beneath(h, fd, n);
+        close(fd);
+        return found;
+}
+
+static void those_beneath_a_folder_are_listed(void **state)
 {
         (void)state;
         struct hidden *h = make();
-        MEM_CLEANUP char *one = hidden_beneath(h, top, 0), *of_root = hidden_beneath(h, "/", 0);
-        assert_string_equal(one, in_top("own"));
-        assert_string_equal(of_root, in_top("own"));
-        assert_null(hidden_beneath(h, top, 1));
-        assert_null(hidden_beneath(h, in_top("owner"), 0));
-        assert_null(hidden_beneath(h, in_top("nowhere"), 0));
-        assert_null(hidden_beneath(NULL, top, 0));
+        MEM_CLEANUP char *one = beneath(h, top, 0), *of_root = beneath(h, "/", 0);
+        assert_string_equal(one, "own");
+        assert_string_equal(of_root, in_top("own") + 1);
+        assert_null(beneath(h, top, 1));
+        assert_null(beneath(h, in_top("owner"), 0));
+        assert_null(beneath(h, in_top("own"), 0));
+        assert_null(beneath(NULL, top, 0));
         hidden_free(h);
 }
 
@@ -138,7 +147,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(what_is_open_says_where_it_is, begin, end),
                 cmocka_unit_test_setup_teardown(nothing_is_put_there, begin, end),
                 cmocka_unit_test_setup_teardown(a_folder_that_is_renamed_stays_hidden, begin, end),
-                cmocka_unit_test_setup_teardown(those_beneath_a_path_are_listed, begin, end),
+                cmocka_unit_test_setup_teardown(those_beneath_a_folder_are_listed, begin, end),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

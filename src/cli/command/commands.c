@@ -419,8 +419,9 @@ static const struct option_row glidein_options[] = {
         {"attributes", 0, OPTION_TEXT, "TEXT", "More attributes of their ads, as of drover-agent."},
         {"name", 0, OPTION_TEXT, "NAME", "The prefix of their nodes' names. Default: the name of the queue."},
         {"package", 0, OPTION_TEXT, "FILE",
-         "A tar.gz with drover-agent, drover-shepherd and drover-mover, which is sent in place of the "
-         "programs of this machine."},
+         "A tar.gz with drover-agent, drover-shepherd, drover-mover and drover-init, which is sent in place "
+         "of "
+         "the programs of this machine."},
         {"programs", 0, OPTION_TEXT, "DIR", "The folder of the nodes that has the programs; none are sent."},
         {"logs", 0, OPTION_TEXT, "DIR", "Write the output of each agent to DIR/NODE.log."},
         {"expires", 'e', OPTION_DURATION, "TIME",

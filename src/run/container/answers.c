@@ -148,7 +148,7 @@ static const char *const engine_heads[][3] = {
         [CONTAINER_APPTAINER] = {"FATAL: ", "ERROR  : ", NULL},
 };
 /* errors of the inits that start the program */
-static const char *const init_heads[] = {"ERROR (catatonit:", "[FATAL tini (", NULL};
+static const char *const init_heads[] = {"ERROR (catatonit:", "ERROR (drover-init)", "[FATAL tini (", NULL};
 
 /* Cuts off docker's hint "See 'docker run --help'."; returns false if there is none. */
 static bool without_hint(struct str tail, struct str *ret)

@@ -182,6 +182,11 @@ static int covers(const struct container_job *j, enum container_engine e, struct
         return r;
 }
 
+bool container_shows_cwd(const struct container_job *j)
+{
+        return j->cwd && !is_below(j->cwd, j->target ? j->target : j->sandbox);
+}
+
 static int mounts(const struct container_settings *s, const struct container_job *j, const char *option,
                   struct args *out, struct err *err)
 {
@@ -197,7 +202,7 @@ static int mounts(const struct container_settings *s, const struct container_job
                 return r;
         add_word(out, option);
         addf(out, "%s:%s", j->sandbox, target);
-        if (j->cwd && !is_below(j->cwd, target)) {
+        if (container_shows_cwd(j)) {
                 add_word(out, option);
                 addf(out, "%s:%s", j->cwd, j->cwd);
         }
@@ -257,6 +262,10 @@ static void user(const struct container_host *h, const struct container_job *j, 
 static void podman_only(const struct container_host *h, const struct container_job *j, struct args *out)
 {
         add_word(out, "--log-driver=none");
+        if (j->init)
+                addf(out, "--init-path=%s", j->init);
+        if (j->init && j->seen)
+                add_all(out, j->seen);
         if (j->files)
                 addf(out, "--ulimit=nofile=%1$llu:%1$llu", (unsigned long long)j->files);
         if (j->processes)

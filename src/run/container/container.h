@@ -106,9 +106,11 @@ struct container_job {
         size_t mount_count;
         const char *program, *mount_program; /* mount_program: a path here, mounted read-only */
         bool override_entrypoint;
-        char *const *argv;      /* argv[0] is ignored */
-        const struct args *env; /* arguments made by container_environment */
-        const char *env_file;   /* path of the file made by container_environment */
+        char *const *argv;       /* argv[0] is ignored */
+        const struct args *env;  /* arguments made by container_environment */
+        const char *init;        /* podman: program to be the container's init; NULL: the engine's own */
+        const struct args *seen; /* podman: arguments for that init, NULL: none */
+        const char *env_file;    /* path of the file made by container_environment */
         unsigned uid, gid;
         bool one_id; /* rootless podman whose user has no subordinate ids: uid 0 in the container is the user
                       */
@@ -118,6 +120,8 @@ struct container_job {
         const char *gpus;   /* ids, separated by commas */
         bool self_removing; /* the engine removes the container at its end */
 };
+/* Returns whether the container shows j->cwd by a mount of its own: it is not in the sandbox. */
+bool container_shows_cwd(const struct container_job *j);
 /* Splits the job's environment. Plain variables (no blank at an end, no quote, backslash, '#', '$' or line
  * end, and not very long) go into *file, one a line; the rest become arguments. Engines differ in how they
  * read quotes in such files, and arguments can be seen by everybody who may list processes. Apptainer takes

@@ -131,6 +131,29 @@ static void test_podman(void **state)
         container_settings_deinit(&s);
 }
 
+/* The init that looks at the mounts, and what it is told. */
+static void test_init(void **state)
+{
+        struct container_settings s;
+        ARGS_CLEANUP struct args a = {0}, seen = {0};
+        struct container_job j = job();
+        (void)state;
+        args_add(&seen, STR("--env"));
+        args_add(&seen, STR("DROVER_MOUNT_0=1f:2:/s/box"));
+        j.init = "/usr/bin/drover-init";
+        j.seen = &seen;
+        assert_int_equal(container_settings_read(&s, NULL, 0, NULL), 0);
+        assert_int_equal(container_start(&s, &podman, &j, &a, NULL), 0);
+        expect(&a, "podman run --init --interactive --pull never --name=drover-0-1.2.3.0 "
+                   "--label=org.drover.agent=uuid --user=7:8 --cap-drop=all "
+                   "--security-opt=no-new-privileges --security-opt=label=disable --volume /s/box:/s/box "
+                   "--workdir=/s/box --log-driver=none --init-path=/usr/bin/drover-init --env "
+                   "DROVER_MOUNT_0=1f:2:/s/box --ulimit=nofile=1024:1024 --ulimit=nproc=99:99 "
+                   "--memory=1048576 --memory-swap=1048576 --cpu-shares=2560 docker.io/library/tool:1 "
+                   "/bin/tool 'a b' --c");
+        container_settings_deinit(&s);
+}
+
 static void test_docker(void **state)
 {
         struct container_settings s;
@@ -500,12 +523,19 @@ static void test_ends(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_podman),      cmocka_unit_test(test_docker),
-                cmocka_unit_test(test_apptainer),   cmocka_unit_test(test_kept),
-                cmocka_unit_test(test_environment), cmocka_unit_test(test_settings),
-                cmocka_unit_test(test_image),       cmocka_unit_test(test_names),
-                cmocka_unit_test(test_answers),     cmocka_unit_test(test_what_passes),
-                cmocka_unit_test(test_ends),        cmocka_unit_test(test_ends_of_apptainer),
+                cmocka_unit_test(test_podman),
+                cmocka_unit_test(test_init),
+                cmocka_unit_test(test_docker),
+                cmocka_unit_test(test_apptainer),
+                cmocka_unit_test(test_kept),
+                cmocka_unit_test(test_environment),
+                cmocka_unit_test(test_settings),
+                cmocka_unit_test(test_image),
+                cmocka_unit_test(test_names),
+                cmocka_unit_test(test_answers),
+                cmocka_unit_test(test_what_passes),
+                cmocka_unit_test(test_ends),
+                cmocka_unit_test(test_ends_of_apptainer),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
