@@ -22,7 +22,8 @@
 
 #define LOOK_MS         1000
 #define EVICT_SLICE     200u
-#define WHERE_STEPS_MAX 2000000u /* for the condition, over all places */
+#define WHERE_STEPS_MAX 500000u  /* for the condition, over all places */
+#define COMPARED_MAX    5000000u /* reservations that are compared with a new one */
 #define AHEAD_MAX       (10 * ADVANCE_MS_MAX)
 
 static void order_emit(struct core *c, const struct advance_order *o)
@@ -89,29 +90,39 @@ static void room_of(const struct core_reserve *r, const struct queue *q, struct 
                 ret->memory_mib = (int64_t)((double)memory_of(q) / (double)q->total_cpus * (double)ret->cpus);
 }
 
+/* A new reservation's room at one queue. */
+struct look {
+        struct advance_room room;
+        bool whole;         /* the queue has to be free of others */
+        unsigned others;    /* reservations at the queue */
+        uint64_t *compared; /* counts reservations that were looked at, of all queues */
+};
+
 /* Returns whether other reservations leave this much room at this time. */
-static bool is_left(const struct queue *q, const struct advance_room *room, bool whole, int64_t at_ms)
+static bool is_left(const struct queue *q, const struct look *l, int64_t at_ms)
 {
         int64_t cpus, memory_mib;
 
-        advance_kept(q, at_ms, NULL, &cpus, &memory_mib);
-        if (whole && cpus > 0)
+        *l->compared += l->others;
+        if (*l->compared > COMPARED_MAX)
                 return false;
-        return cpus + room->cpus <= q->total_cpus && memory_mib + room->memory_mib <= memory_of(q);
+        advance_kept(q, at_ms, NULL, &cpus, &memory_mib);
+        if (l->whole && cpus > 0)
+                return false;
+        return cpus + l->room.cpus <= q->total_cpus && memory_mib + l->room.memory_mib <= memory_of(q);
 }
 
 /* Returns whether there is room at the beginning of the period, and at each beginning of another one within
  * it. */
-static bool is_left_during(const struct queue *q, const struct advance_room *room, bool whole,
-                           int64_t start_ms, int64_t end_ms)
+static bool is_left_during(const struct queue *q, const struct look *l, int64_t start_ms, int64_t end_ms)
 {
-        if (!is_left(q, room, whole, start_ms))
+        if (!is_left(q, l, start_ms))
                 return false;
         for (const struct advance_place *p = q->advance; p; p = p->next) {
                 int64_t at_ms = advance_start_at(p->of, start_ms), next_ms;
 
                 for (unsigned i = 0; i < CORE_RESERVE_TIMES && at_ms < end_ms; i++) {
-                        if (at_ms > start_ms && !is_left(q, room, whole, at_ms))
+                        if (at_ms > start_ms && !is_left(q, l, at_ms))
                                 return false;
                         next_ms = p->of->every_ms ? at_ms + p->of->every_ms : INT64_MAX;
                         if (next_ms == INT64_MAX || advance_start_at(p->of, next_ms) != next_ms)
@@ -122,17 +133,18 @@ static bool is_left_during(const struct queue *q, const struct advance_room *roo
         return true;
 }
 
-static bool has_room(const struct core_reserve *r, const struct queue *q, const struct advance_room *room)
+static bool has_room(const struct core_reserve *r, const struct queue *q, uint64_t *compared)
 {
+        struct look l = {.whole = r->maintenance, .compared = compared};
         int64_t start_ms = r->start_ms;
-        unsigned others = 0;
 
+        room_of(r, q, &l.room);
         for (const struct advance_place *p = q->advance; p; p = p->next)
-                others++;
-        if (others >= ADVANCES_AT_QUEUE_MAX)
+                l.others++;
+        if (l.others >= ADVANCES_AT_QUEUE_MAX)
                 return false;
         for (unsigned i = 0; i < CORE_RESERVE_TIMES; i++) {
-                if (!is_left_during(q, room, r->maintenance, start_ms, start_ms + r->duration_ms))
+                if (!is_left_during(q, &l, start_ms, start_ms + r->duration_ms))
                         return false;
                 start_ms += r->every_ms;
                 if (!r->every_ms || (r->until_ms && start_ms > r->until_ms))
@@ -161,14 +173,13 @@ static int by_busy(const void *x, const void *y)
 static int rooms_find(struct core *c, const struct core_reserve *r, struct advance_room **ret, size_t *ret_n,
                       struct err *err)
 {
-        uint64_t steps = c->eval.steps_all;
+        uint64_t steps = c->eval.steps_all, compared = 0;
         struct found_place *found = NULL;
         size_t n = 0, cap = 0, matching = 0, want = r->nodes ? r->nodes : r->maintenance ? SIZE_MAX : 1;
         void *value;
 
         for (size_t at = 0; map_next(c->agents, &at, NULL, &value);)
                 for (struct queue *q = ((struct core_agent *)value)->queues; q; q = q->next) {
-                        struct advance_room room;
                         int64_t cpus, memory_mib;
 
                         if (c->eval.steps_all - steps > WHERE_STEPS_MAX) {
@@ -180,13 +191,18 @@ static int rooms_find(struct core *c, const struct core_reserve *r, struct advan
                         if (!is_wanted(c, r, q))
                                 continue;
                         matching++;
-                        room_of(r, q, &room);
-                        if (!has_room(r, q, &room))
+                        if (!has_room(r, q, &compared))
                                 continue;
                         reserve_free_now(c, q, &cpus, &memory_mib);
                         MEM_GROW(found, cap, n + 1);
                         found[n++] = (struct found_place){q, q->total_cpus - cpus};
                 }
+        if (compared > COMPARED_MAX) {
+                free(found);
+                return err_set(err, CORE_INVALID,
+                               "there are too many reservations at these places to compare all times with: "
+                               "name fewer places, or one that comes again fewer times");
+        }
         if (n > 1)
                 qsort(found, n, sizeof(*found), by_busy);
         if (n == 0 || (want != SIZE_MAX && n < want) || (want == SIZE_MAX && n < matching)) {

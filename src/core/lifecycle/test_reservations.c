@@ -333,6 +333,52 @@ static void test_damaged_orders(void **state)
         assert_null(core_check(s->core));
 }
 
+#define YEAR   (366ll * 86400 * S)
+#define SERIES 31
+
+/* Reservations that come again every half a minute, one second each; until_ms 0: without an end. */
+static void fill(struct story *s, int64_t until_ms)
+{
+        for (int i = 0; i < SERIES; i++)
+                assert_true(RESERVE(.cpus = 1, .nodes = 2, .start_ms = s->now + (10 + i) * S,
+                                    .duration_ms = S, .every_ms = SERIES * S, .until_ms = until_ms) > 0);
+}
+
+/* The last of millions of occurrences is computed. */
+static void test_far_behind_the_end_of_a_series(void **state)
+{
+        struct story *s = *state;
+
+        story_offer(s, "n1", AD, 10);
+        story_offer(s, "n2", AD, 10);
+        fill(s, s->now + 100 * S);
+        assert_int_equal(RESERVE(.cpus = 4, .nodes = 2, .start_ms = s->now + 9 * YEAR, .duration_ms = YEAR,
+                                 .every_ms = YEAR),
+                         SERIES + 1);
+        const struct advance *a = core_reserved(s->core, 1);
+        int64_t start_ms = a->start_ms;
+        assert_int_equal(advance_start_at(a, start_ms - 1), start_ms);
+        assert_int_equal(advance_start_at(a, start_ms + SERIES * S), start_ms + SERIES * S);
+        assert_int_equal(advance_start_at(a, a->until_ms), start_ms + 2 * SERIES * S);
+        assert_int_equal(advance_start_at(a, start_ms + 9 * YEAR), start_ms + 2 * SERIES * S);
+}
+
+/* What one call may compare is bounded: the core has its turn. */
+static void test_many_series_at_many_places(void **state)
+{
+        struct story *s = *state;
+        struct err err = {""};
+        struct core_reserve r = {.who = STR("ann@local"), .cpus = 1, .duration_ms = YEAR, .every_ms = YEAR};
+
+        story_offer(s, "n1", AD, 10);
+        story_offer(s, "n2", AD, 10);
+        fill(s, 0);
+        assert_true(try_reserve(s, &r, &err) < 0);
+        assert_non_null(strstr(err.text, "too many reservations"));
+        r.every_ms = 0;
+        assert_true(try_reserve(s, &r, &err) > 0);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -346,6 +392,8 @@ int main(void)
                 STORY(test_money),
                 STORY(test_damaged_orders),
                 STORY(test_a_place_has_so_many),
+                STORY(test_far_behind_the_end_of_a_series),
+                STORY(test_many_series_at_many_places),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -244,10 +244,9 @@ int64_t advance_start_at(const struct advance *a, int64_t at_ms)
 
         if (!a->every_ms || at_ms <= start_ms)
                 return start_ms;
-        start_ms += (at_ms - start_ms) / a->every_ms * a->every_ms;
-        while (a->until_ms && start_ms > a->until_ms && start_ms > a->start_ms)
-                start_ms -= a->every_ms;
-        return start_ms;
+        if (a->until_ms && at_ms > a->until_ms)
+                at_ms = a->until_ms > start_ms ? a->until_ms : start_ms;
+        return start_ms + (at_ms - start_ms) / a->every_ms * a->every_ms;
 }
 
 bool advance_covers(const struct advance *a, int64_t at_ms)
