@@ -92,8 +92,9 @@ struct store_backend_ops {
         int (*snapshot_get)(struct store_backend *be, uint64_t *ret_seq, struct buf *ret_data,
                             struct err *err);
         int (*blob_get)(struct store_backend *be, struct str name, struct buf *ret_data, struct err *err);
-        int (*blob_list)(struct store_backend *be, struct str prefix, store_name_fn *fn, void *arg,
-                         struct err *err);
+        /* from: at or behind the prefix */
+        int (*blob_list)(struct store_backend *be, struct str prefix, struct str from, store_name_fn *fn,
+                         void *arg, struct err *err);
         int (*history)(struct store_backend *be, const struct store_query *q, store_history_fn *fn, void *arg,
                        struct err *err);
 };

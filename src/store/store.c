@@ -507,9 +507,15 @@ int store_blob_get(struct store *s, struct str name, struct buf *ret_data, struc
         return s->be->ops->blob_get(s->be, name, ret_data, err);
 }
 
+int store_blob_list_from(struct store *s, struct str prefix, struct str from, store_name_fn *fn, void *arg,
+                         struct err *err)
+{
+        return s->be->ops->blob_list(s->be, prefix, str_cmp(from, prefix) > 0 ? from : prefix, fn, arg, err);
+}
+
 int store_blob_list(struct store *s, struct str prefix, store_name_fn *fn, void *arg, struct err *err)
 {
-        return s->be->ops->blob_list(s->be, prefix, fn, arg, err);
+        return s->be->ops->blob_list(s->be, prefix, prefix, fn, arg, err);
 }
 
 int store_history_query(struct store *s, const struct store_query *q, store_history_fn *fn, void *arg,

@@ -137,6 +137,9 @@ int store_blob_get(struct store *s, struct str name, struct buf *ret_data,
 /* Calls fn for the names that begin with prefix, sorted, until fn returns nonzero (which is returned). */
 typedef int store_name_fn(void *arg, struct str name);
 int store_blob_list(struct store *s, struct str prefix, store_name_fn *fn, void *arg, struct err *err);
+/* The same, beginning with the first name that is not before `from`. */
+int store_blob_list_from(struct store *s, struct str prefix, struct str from, store_name_fn *fn, void *arg,
+                         struct err *err);
 
 struct store_query { /* a member that is 0 does not restrict the result */
         uint64_t request;

@@ -305,8 +305,8 @@ static int memory_blob_get(struct store_backend *be, struct str name, struct buf
         return r;
 }
 
-static int memory_blob_list(struct store_backend *be, struct str prefix, store_name_fn *fn, void *arg,
-                            struct err *err)
+static int memory_blob_list(struct store_backend *be, struct str prefix, struct str from, store_name_fn *fn,
+                            void *arg, struct err *err)
 {
         struct memory *m = (struct memory *)be;
         bool there;
@@ -314,7 +314,7 @@ static int memory_blob_list(struct store_backend *be, struct str prefix, store_n
 
         (void)err;
         pthread_rwlock_rdlock(&m->lock);
-        for (size_t i = blob_place(m, prefix, &there); i < m->blob_count && r == 0; i++) {
+        for (size_t i = blob_place(m, from, &there); i < m->blob_count && r == 0; i++) {
                 struct str name = bytes_view(&m->blobs[i].name);
 
                 if (!str_starts(name, prefix))

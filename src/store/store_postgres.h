@@ -102,7 +102,7 @@ int postgres_snapshot_slice(struct store_backend *be, struct store_snapshot *sn,
 int postgres_scan(struct store_backend *be, uint64_t from, store_scan_fn *fn, void *arg, struct err *err);
 int postgres_snapshot_get(struct store_backend *be, uint64_t *ret_seq, struct buf *ret_data, struct err *err);
 int postgres_blob_get(struct store_backend *be, struct str name, struct buf *ret_data, struct err *err);
-int postgres_blob_list(struct store_backend *be, struct str prefix, store_name_fn *fn, void *arg,
-                       struct err *err);
+int postgres_blob_list(struct store_backend *be, struct str prefix, struct str from, store_name_fn *fn,
+                       void *arg, struct err *err);
 int postgres_history(struct store_backend *be, const struct store_query *q, store_history_fn *fn, void *arg,
                      struct err *err);

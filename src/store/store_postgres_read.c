@@ -273,8 +273,8 @@ static void name_behind(struct str prefix, struct buf *ret)
                 ret->p[ret->n - 1]++;
 }
 
-int postgres_blob_list(struct store_backend *be, struct str prefix, store_name_fn *fn, void *arg,
-                       struct err *err)
+int postgres_blob_list(struct store_backend *be, struct str prefix, struct str from, store_name_fn *fn,
+                       void *arg, struct err *err)
 {
         BUF_CLEANUP struct buf behind = {0};
         struct pg_params p = {0};
@@ -282,7 +282,7 @@ int postgres_blob_list(struct store_backend *be, struct str prefix, store_name_f
         int r;
 
         name_behind(prefix, &behind);
-        pg_param_bytes(&p, prefix);
+        pg_param_bytes(&p, from);
         if (behind.n)
                 pg_param_bytes(&p, buf_view(&behind));
         r = read_begin(&rd, be,

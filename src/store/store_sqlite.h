@@ -97,7 +97,7 @@ int sqlite_snapshot_slice(struct store_backend *be, struct store_snapshot *sn, s
 int sqlite_scan(struct store_backend *be, uint64_t from, store_scan_fn *fn, void *arg, struct err *err);
 int sqlite_snapshot_get(struct store_backend *be, uint64_t *ret_seq, struct buf *ret_data, struct err *err);
 int sqlite_blob_get(struct store_backend *be, struct str name, struct buf *ret_data, struct err *err);
-int sqlite_blob_list(struct store_backend *be, struct str prefix, store_name_fn *fn, void *arg,
-                     struct err *err);
+int sqlite_blob_list(struct store_backend *be, struct str prefix, struct str from, store_name_fn *fn,
+                     void *arg, struct err *err);
 int sqlite_history(struct store_backend *be, const struct store_query *q, store_history_fn *fn, void *arg,
                    struct err *err);

@@ -217,14 +217,14 @@ int sqlite_blob_get(struct store_backend *be, struct str name, struct buf *ret_d
         return r;
 }
 
-int sqlite_blob_list(struct store_backend *be, struct str prefix, store_name_fn *fn, void *arg,
-                     struct err *err)
+int sqlite_blob_list(struct store_backend *be, struct str prefix, struct str from, store_name_fn *fn,
+                     void *arg, struct err *err)
 {
         struct reading rd;
         int r = read_begin(&rd, be, "SELECT name FROM blob WHERE name >= ? ORDER BY name", err);
 
         if (r == 0)
-                sqlite_bind(rd.st, 1, prefix);
+                sqlite_bind(rd.st, 1, from);
         while (r == 0 && read_row(&rd, &r, err)) {
                 struct str name = sqlite_column(rd.st, 0);
 

@@ -384,6 +384,14 @@ static void expect_blobs(struct store *s, struct str prefix, int result, const c
         assert_string_equal(buf_z(&b), names);
 }
 
+static void expect_blobs_from(struct store *s, struct str prefix, struct str from, const char *names)
+{
+        BUF_CLEANUP struct buf b = {0};
+
+        assert_int_equal(store_blob_list_from(s, prefix, from, add_name, &b, NULL), 0);
+        assert_string_equal(buf_z(&b), names);
+}
+
 static void test_blobs(void **state)
 {
         struct fixture *f = *state;
@@ -403,6 +411,10 @@ static void test_blobs(void **state)
         expect_blobs(f->s, STR("none"), 0, "");
         expect_blobs(f->s, STR("stop/"), 3, "stop/1 stop/2 ");
         expect_blobs(f->s, STR_NONE, 3, "stop/1 stop/2 ");
+        expect_blobs_from(f->s, STR("token/"), STR("token/1"), "token/1 token/2 ");
+        expect_blobs_from(f->s, STR("token/"), STR("token/1\0"), "token/2 ");
+        expect_blobs_from(f->s, STR("token/"), STR("token/3"), "");
+        expect_blobs_from(f->s, STR("token/"), STR("a"), "token/1 token/2 ");
         assert_int_equal(store_blob_get(f->s, STR("token/2"), &data, NULL), 0);
         assert_string_equal(buf_z(&data), "two again");
         b = store_batch_new();

@@ -340,7 +340,7 @@ static void drop_usage(struct server *s, struct task *t)
                         store_batch_blob_delete(turn_batch(s->turn), str_of(x->old.names[i]));
                 if (x->old.count)
                         log_info("msg=\"records of usage were pruned\" pages=%zu", x->old.count);
-                if (x->old.count == USAGE_PRUNED_MAX) /* there may be more */
+                if (x->old.count == USAGE_NAMES_MAX) /* there may be more */
                         p->usage_due_ms = clock_boot_ms() + EVERY_MS;
         }
         usage_look_drop(t);

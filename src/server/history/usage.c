@@ -116,48 +116,56 @@ static bool usage_unpack(struct unpack *in, struct core_usage *u)
         return !in->bad;
 }
 
-struct looking {
-        struct usage_cursor *cursor;
-        unsigned from, to; /* range of months */
-        struct str after;
-        size_t most; /* of pages; 0: none */
-};
-
 static int on_name(void *arg, struct str name)
 {
-        struct looking *l = arg;
+        struct usage_cursor *c = arg;
         struct str rest = str_skip(name, strlen(PREFIX)), month;
         uint64_t number;
 
-        if (!str_cut(&rest, '/', &month) || str_to_u64(month, &number) != 0 || number < l->from ||
-            str_cmp(name, l->after) <= 0)
+        if (!str_cut(&rest, '/', &month) || str_to_u64(month, &number) != 0 || number < c->from)
                 return 0;
-        if (number > l->to || (l->most && l->cursor->count == l->most))
+        if (number > c->to)
                 return 1;
-        MEM_GROW(l->cursor->names, l->cursor->cap, l->cursor->count + 1);
-        l->cursor->names[l->cursor->count++] = str_dupz(name);
+        if (c->count == USAGE_NAMES_MAX) {
+                c->more = true;
+                return 1;
+        }
+        MEM_GROW(c->names, c->cap, c->count + 1);
+        c->names[c->count++] = str_dupz(name);
         return 0;
+}
+
+/* Finds the pages behind this name. */
+static int find_pages(struct server *s, struct usage_cursor *c, struct str after, struct err *err)
+{
+        BUF_CLEANUP struct buf from = {0};
+        int r;
+
+        if (str_starts(after, STR(PREFIX))) {
+                buf_str(&from, after);
+                buf_char(&from, '\0'); /* the first name that is behind it */
+        } else {
+                buf_printf(&from, PREFIX "%06u/", c->from);
+        }
+        usage_end(c);
+        r = store_blob_list_from(s->store, STR(PREFIX), buf_view(&from), on_name, c, err);
+        return r > 0 ? 0 : r;
 }
 
 int usage_begin(struct server *s, int64_t from_ms, int64_t to_ms, struct str after, struct usage_cursor *ret,
                 struct err *err)
 {
         const int64_t month_ms = 31 * 86400000ll;
-        struct looking l = {.cursor = ret,
-                            .from = ledger_month(from_ms),
-                            .to = to_ms > 253370764800000 ? 999912 : ledger_month(to_ms + month_ms),
-                            .after = after};
-        int r = store_blob_list(s->store, STR(PREFIX), on_name, &l, err);
 
-        return r > 0 ? 0 : r;
+        *ret = (struct usage_cursor){.from = ledger_month(from_ms),
+                                     .to = to_ms > 253370764800000 ? 999912 : ledger_month(to_ms + month_ms)};
+        return find_pages(s, ret, after, err);
 }
 
 int usage_old_pages(struct server *s, int64_t before_ms, struct usage_cursor *ret, struct err *err)
 {
-        struct looking l = {.cursor = ret, .to = ledger_month(before_ms) - 1, .most = USAGE_PRUNED_MAX};
-        int r = store_blob_list(s->store, STR(PREFIX), on_name, &l, err);
-
-        return r > 0 ? 0 : r;
+        *ret = (struct usage_cursor){.to = ledger_month(before_ms) - 1};
+        return find_pages(s, ret, STR_NONE, err);
 }
 
 int usage_next(struct server *s, struct usage_cursor *c, usage_fn *fn, void *arg, struct err *err)
@@ -167,6 +175,13 @@ int usage_next(struct server *s, struct usage_cursor *c, usage_fn *fn, void *arg
         struct unpack in;
         int r;
 
+        if (c->at == c->count && c->more) {
+                MEM_CLEANUP char *last = mem_dupz(c->names[c->count - 1]);
+
+                r = find_pages(s, c, str_of(last), err);
+                if (r < 0)
+                        return r;
+        }
         if (c->at == c->count)
                 return 1;
         r = store_blob_get(s->store, str_of(c->names[c->at]), &page, err);
@@ -184,5 +199,5 @@ void usage_end(struct usage_cursor *c)
         for (size_t i = 0; i < c->count; i++)
                 free(c->names[i]);
         free(c->names);
-        *c = (struct usage_cursor){0};
+        *c = (struct usage_cursor){.from = c->from, .to = c->to};
 }

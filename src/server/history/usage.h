@@ -13,10 +13,13 @@ void usage_free(struct usage_pages *u); /* accepts NULL */
 void usage_add(struct server *s, const struct core_usage *u);
 void usage_flush(struct server *s); /* moves the records to the turn's batch */
 
-/* A list of pages that are read one after the other. */
+#define USAGE_NAMES_MAX 1000u
+/* Pages that are read one after the other. At most USAGE_NAMES_MAX names are in memory. */
 struct usage_cursor {
         char **names;
         size_t count, cap, at;
+        unsigned from, to; /* months, as of ledger_month */
+        bool more;         /* there may be pages behind the last name */
 };
 /* Finds the pages that may have records of attempts that ended in [from_ms, to_ms): those of these months
  * and of the next one, after the page `after` (empty: all). Returns 0, or an error of the store with err. */
@@ -28,7 +31,6 @@ typedef void usage_fn(void *arg, const struct core_usage *u);
 int usage_next(struct server *s, struct usage_cursor *c, usage_fn *fn, void *arg, struct err *err);
 void usage_end(struct usage_cursor *c);
 
-#define USAGE_PRUNED_MAX 1000u /* pages deleted at a time */
-/* Appends copies, which the caller frees, of at most USAGE_PRUNED_MAX names of pages whose months ended
+/* Appends copies, which the caller frees, of at most USAGE_NAMES_MAX names of pages whose months ended
  * before this time. Any thread. Returns 0, or an error of the store with err. */
 int usage_old_pages(struct server *s, int64_t before_ms, struct usage_cursor *ret, struct err *err);

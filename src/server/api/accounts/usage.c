@@ -352,7 +352,7 @@ static void read_records(struct server *s, struct call *c)
                 return;
         while (e == 0 && c->out.n < RECORDS_BYTES && clock_mono_ns() < until_ns)
                 e = usage_next(s, &r->cursor, on_record, r, &err);
-        if (e == 0 && c->out.n >= RECORDS_BYTES && r->cursor.at < r->cursor.count) {
+        if (e == 0 && c->out.n >= RECORDS_BYTES && (r->cursor.at < r->cursor.count || r->cursor.more)) {
                 buf_addz(&r->next, r->cursor.names[r->cursor.at - 1]);
                 e = 1;
         }
