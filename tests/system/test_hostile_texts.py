@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import time
 
 import pytest
 
@@ -29,7 +30,7 @@ class Site:
         self.liar.hello()
         words = "; ".join(f"{name} = {quoted(EVIL)}" for name in (
             "NodeBootId", "NodeProviderId", "NodeImage", "NodeSize", "NodePrice", "Limits", "OpSys2", "PullPolicy"))
-        self.ad = AD.replace("[ ", f"[ {words}; Tags = {{{quoted(EVIL)}}}; ", 1)
+        self.ad = AD.replace("[ ", f"[ {words}; TotalCpus = 4; Tags = {{{quoted(EVIL)}}}; ", 1)
         self.liar.offer(ad=self.ad)
         self.running, self.held, self.over = (self.submit() for _ in range(3))
         took = {r: self.liar.take(r)[0] for r in (self.running, self.held, self.over)}
@@ -47,6 +48,8 @@ class Site:
         self.liar.wire.send(offer={"queue": "q", "serial": 102, "ad": self.ad.replace("[ ", f"[ NodeFailed = {quoted(EVIL)}; ", 1), "jobs_max": 4})
         self.liar.ping()
         wait_until(lambda: instance.history(self.over))
+        instance.api("POST", "/v1/reservations", {"places": ["liar/q"], "cpus": 1, "reason": EVIL, "start_ms": int(time.time() * 1000) + 3600000,
+                                                  "duration_ms": 60000})
 
     def submit(self, **more):
         return self.instance.submit(sh("true", batch_name=EVIL.rstrip("\r"), arguments=f"'a {EVIL} b'", **{"+DroverNode": quoted(EVIL)}, **more))
@@ -62,7 +65,11 @@ LOOKS = [
     "nodes", "node show liar", "agents", "queue", "queue --jobs", "show {running}", "show {running}.0", "show {held}.0", "show {waiting}",
     "show {over}.0", "why {running}.0", "why {held}.0", "why {waiting}.0", "path {running}.0", "path --ad {running}.0", "log {held}.0", "log {running}.0",
     "history", "history {over}", "wait --timeout 1 {held}", "get --list {over}", "rm {running}.7", "release {running}.0", "limits", "stores", "dag show {running}",
-    "quote {running}.0", "resume liar", "node resume nobody", "exec {held}.0 -- true", "token list", "priority",
+    "quote {running}.0", "resume liar", "node resume nobody", "info jobs", "info history", "info requests", "info places",
+    "info nodes", "info reservations", "info jobs -o Id,JobBatchName,DroverNode,Args", "info jobs -o Id,JobBatchName,DroverNode --csv", "info places -o AgentName,NodeImage",
+    "log --trace {running}.0", "log --trace {held}.0", "log {held}.0 --csv", "report usage --by user,account,place,site", "report sites", "report efficiency",
+    "report usage --by place --csv", "report usage --by place --format html", "report records", "report records --format csv", "report records --format ur",
+    "reserve list", "reserve show 1", "reserve list --csv", "queue --csv", "history --csv", "agents --csv", "exec {held}.0 -- true", "token list", "priority",
 ]
 
 
@@ -80,7 +87,7 @@ def test_nothing_commands_the_terminal(site, words):
 
 
 @pytest.mark.parametrize("words", [words for words in LOOKS if words.split()[0] in (
-    "nodes", "node", "agents", "queue", "show", "why", "path", "log", "history", "stores", "limits", "token")])
+    "nodes", "node", "agents", "queue", "show", "why", "path", "log", "history", "stores", "limits", "token", "info", "reserve") and "csv" not in words])
 def test_json_has_it_escaped(site, words):
     """So a program is told the text as it is, and a terminal nothing."""
     _, out, err = look(site, site.instance.program("drover"), words + " --json")

@@ -60,10 +60,13 @@ static int list(struct cli *cli)
 
 static void print_line(struct buf *out, const char *what, struct view v)
 {
+        struct buf text BUF_CLEANUP = {0};
+
         if (!view_there(v))
                 return;
+        view_text(v, &text);
         buf_printf(out, "%-12s ", what);
-        view_text(v, out);
+        human_safe(out, buf_view(&text));
         buf_char(out, '\n');
 }
 

@@ -10,6 +10,7 @@
 #include "classad/read.h"
 #include "cli/client/api.h"
 #include "cli/command/commands.h"
+#include "cli/terminal/human.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -80,7 +81,10 @@ static void show_ad(struct info *i, const struct ad *ad)
         } else if (i->shown) {
                 show_row(i, ad);
         } else {
-                ad_print(&out, ad, CLASSAD_NEW, false);
+                struct buf text BUF_CLEANUP = {0};
+
+                ad_print(&text, ad, CLASSAD_NEW, false);
+                human_safe(&out, buf_view(&text));
                 buf_char(&out, '\n');
                 cli_print(&out);
         }
