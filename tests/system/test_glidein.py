@@ -72,6 +72,12 @@ def test_their_tokens_are_files_of_their_own(instance, alpha):
         assert os.stat(path).st_mode & 0o77 == 0
         assert os.stat(os.path.dirname(path)).st_mode & 0o77 == 0
     assert found
+    # They are readable to the user whose jobs a glide-in runs: its jobs see none of those that wait to be used.
+    job = instance.submit(sh(f"cat {' '.join(found)}; find {instance.base}/head -name 'token*' -exec cat {{}} +; echo looked", output="out", error="err",
+                             allowed_execute_duration=60))
+    instance.wait(job)
+    in_a_glidein(instance.history(job))
+    assert instance.read("out") == "looked\n", instance.read("out")
     shown = instance.cli("show", f"{mine}.0", "--ad") + alpha.tool("scontrol", "show", "job")
     assert "drover-agent-token" not in shown
     assert "drover-agent-token" not in instance.cli("show", f"{mine}.0", "--script")

@@ -39,6 +39,10 @@ static const char body[] =
         "t=${TMPDIR:-/tmp}\n"
         "[ ${#t} -le 50 ] || t=/tmp\n" /* a socket's path may have 107 bytes */
         "top=$(mktemp -d \"$t/drover.XXXXXX\") || exit 1\n"
+        /* the tokens of glide-ins that wait are beside this one, in folders of the same user */
+        "hide=${home%/*}\n"
+        "case $hide in */jobs) hide=${hide%/jobs} ;; esac\n"
+        "[ -z \"$hide\" ] || set -- --hide \"$hide\" \"$@\"\n"
         "if [ -n \"$package\" ]; then\n"
         "    mkdir \"$top/package\" && tar -xzf \"$package\" -C \"$top/package\" || { rm -rf \"$top\"; exit "
         "1; }\n"
@@ -270,7 +274,7 @@ static int write_script(struct glidein *g, uint64_t memory_mib)
 
 static int add_programs(const struct glidein *g, struct buf *out)
 {
-        static const char *const names[] = {"drover-agent", "drover-shepherd", "drover-mover"};
+        static const char *const names[] = {"drover-agent", "drover-shepherd", "drover-mover", "drover-init"};
 
         if (options_text(g->o, "package")) {
                 buf_printf(out, ", %s", options_text(g->o, "package"));
