@@ -22,7 +22,8 @@ static struct datum *new_rows(const struct filter *f)
 
 static int too_many(const struct filter *f)
 {
-        return tool_fail(f->at, f->err, "there are more than %u options", DATUM_ITEMS_MAX);
+        return tool_fail(f->at, f->err, "there are more than %u options, or %u MiB of them", DATUM_ITEMS_MAX,
+                         TOOL_MEMORY_MAX >> 20);
 }
 
 /* The column that the filter names, in a row; NULL: the row has none. */
@@ -267,7 +268,8 @@ static int multiple_splitter(struct filter *f)
 
                         end = str_search(rest, separator);
                         part = end < 0 ? rest : str_head(rest, (size_t)end);
-                        if (!datum_add(&f->t->arena, rows, row_with(f, f->table->rows->items[i], at, part)))
+                        if (f->t->arena.used > TOOL_MEMORY_MAX ||
+                            !datum_add(&f->t->arena, rows, row_with(f, f->table->rows->items[i], at, part)))
                                 return too_many(f);
                         if (end < 0)
                                 break;

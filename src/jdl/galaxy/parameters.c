@@ -280,31 +280,49 @@ static int add_chosen(struct scope *s, const struct xml *x, const struct choices
         return rc;
 }
 
-/* $NAME.fields.COLUMN: that of the row that was chosen; of several rows, joined. */
-static void add_fields(struct scope *s, const struct xml *x, const struct choices *c,
+/* The rows whose values were chosen. */
+static int chosen_rows(struct scope *s, const struct xml *x, const struct choices *c,
                        const struct datum *chosen, struct datum *to)
 {
-        struct datum *fields = datum_new(&s->t->arena, DATUM_MAP);
+        s->t->rows_seen += chosen->n * c->table.rows->n;
+        if (s->t->rows_seen > TOOL_ROWS_MAX)
+                return tool_fail(x, s->err, "parameters look at more than %u options", TOOL_ROWS_MAX);
+        for (size_t i = 0; i < chosen->n; i++)
+                for (size_t r = 0; r < c->table.rows->n; r++) {
+                        const struct datum *value = tool_field(&c->table, c->table.rows->items[r], "value");
 
-        for (size_t k = 0; k < c->table.columns->n; k++) {
+                        if (value && str_eq(value->text, chosen->items[i]->text) &&
+                            !datum_add(&s->t->arena, to, c->table.rows->items[r]))
+                                return tool_fail(x, s->err, "too many options were chosen");
+                }
+        return 0;
+}
+
+/* $NAME.fields.COLUMN: that of the row that was chosen; of several rows, joined. */
+static int add_fields(struct scope *s, const struct xml *x, const struct choices *c,
+                      const struct datum *chosen, struct datum *to)
+{
+        struct datum *fields = datum_new(&s->t->arena, DATUM_MAP),
+                     *rows = datum_new(&s->t->arena, DATUM_LIST);
+        int rc = chosen_rows(s, x, c, chosen, rows);
+
+        for (size_t k = 0; k < c->table.columns->n && rc == 0; k++) {
                 struct str column = c->table.columns->keys[k];
                 BUF_CLEANUP struct buf b = {.max = EXPRESSION_TEXT_MAX}, name = {0};
 
                 buf_str(&name, column);
-                for (size_t i = 0, any = 0; i < chosen->n; i++)
-                        for (size_t r = 0; r < c->table.rows->n; r++) {
-                                const struct datum *row = c->table.rows->items[r],
-                                                   *value = tool_field(&c->table, row, "value"),
-                                                   *field = tool_field(&c->table, row, buf_z(&name));
+                for (size_t r = 0; r < rows->n; r++) {
+                        const struct datum *field = tool_field(&c->table, rows->items[r], buf_z(&name));
 
-                                if (!value || !str_eq(value->text, chosen->items[i]->text))
-                                        continue;
-                                buf_addz(&b, any++ ? tool_attribute(x, "separator", ",").p : "");
-                                buf_str(&b, field ? field->text : STR_NONE);
-                        }
+                        buf_addz(&b, r ? tool_attribute(x, "separator", ",").p : "");
+                        buf_str(&b, field ? field->text : STR_NONE);
+                }
+                if (buf_check(&b) != 0 || s->t->arena.used > TOOL_MEMORY_MAX)
+                        return tool_fail(x, s->err, "the fields of the options chosen are too long");
                 datum_put(&s->t->arena, fields, column, datum_text(&s->t->arena, buf_view(&b)));
         }
         datum_set_attribute(&s->t->arena, to, "fields", fields);
+        return rc;
 }
 
 static int find_choices(struct scope *s, const struct xml *x, struct choices *ret)
@@ -355,9 +373,7 @@ static int read_select(struct scope *s, const struct xml *x, json_t *given, stru
                 *ret = join_chosen(s, x, list);
         else
                 *ret = list->n ? list->items[0] : datum_none(&s->t->arena);
-        if (c.table.rows)
-                add_fields(s, x, &c, list, *ret);
-        return 0;
+        return c.table.rows ? add_fields(s, x, &c, list, *ret) : 0;
 }
 
 /* ---- data */

@@ -10,8 +10,7 @@
 #include "jdl/galaxy/tool.h"
 #include "jdl/script.h"
 
-#define HERE       STR("${__HERE__}") /* the folder of the file that has it */
-#define MEMORY_MAX (128u << 20)
+#define HERE STR("${__HERE__}") /* the folder of the file that has it */
 
 /* How the lines of a file are read. */
 struct layout {
@@ -45,7 +44,7 @@ static int add_row(struct tool *t, struct layout *l, struct str line, struct dat
         struct str rest = line;
         bool fits = true;
 
-        if (t->arena.used > MEMORY_MAX)
+        if (t->arena.used > TOOL_MEMORY_MAX)
                 return -E2BIG;
         if (l->unique && map_put(l->seen, line, row))
                 return 0;
@@ -77,7 +76,7 @@ static int read_rows(struct tool *t, struct str file, struct str text, struct la
         }
         return rc == 0 ? 0
                        : err_set(err, rc, STR_FMT ": a data table has at most %u rows, and %u MiB of fields",
-                                 STR_ARG(file), DATUM_ITEMS_MAX, MEMORY_MAX >> 20);
+                                 STR_ARG(file), DATUM_ITEMS_MAX, TOOL_MEMORY_MAX >> 20);
 }
 
 /* Looks for a file in folders; *ret_file: where it was. Returns 0; -ENOENT without err; or -errno with err.

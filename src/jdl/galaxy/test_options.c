@@ -223,6 +223,26 @@ static void test_refused(void **state)
         }
 }
 
+/* A row for each part of a wide row: what rows take is bounded, too. */
+static void test_wide(void **state)
+{
+        BUF_CLEANUP struct buf rows = {0};
+        struct files files[] = {{"tools/tool_data_table_conf.xml", TABLE(COLUMNS, "<file path='t.loc'/>")},
+                                {"tools/t.loc", NULL},
+                                {NULL, NULL}};
+
+        (void)state;
+        for (int i = 0; i < 5000; i++)
+                buf_addz(&rows, "a,");
+        for (int i = 0; i < 5000; i++)
+                buf_addz(&rows, "\tb");
+        files[1].text = buf_z(&rows);
+        refused(files,
+                "<param><options from_data_table='t'><filter type='multiple_splitter' "
+                "column='0'/></options></param>",
+                "there are more than 100000 options, or 128 MiB of them");
+}
+
 /* A parameter that is repeated makes its filters look at a table again and again. */
 static void test_limit(void **state)
 {
@@ -246,9 +266,10 @@ static void test_limit(void **state)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {cmocka_unit_test(test_filters), cmocka_unit_test(test_tables),
-                                           cmocka_unit_test(test_missing_file),
-                                           cmocka_unit_test(test_refused), cmocka_unit_test(test_limit)};
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_filters),      cmocka_unit_test(test_tables),
+                cmocka_unit_test(test_missing_file), cmocka_unit_test(test_refused),
+                cmocka_unit_test(test_wide),         cmocka_unit_test(test_limit)};
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

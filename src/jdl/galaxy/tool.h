@@ -12,14 +12,15 @@
 #include "jdl/form.h"
 #include "jdl/galaxy/expression.h"
 
-#define TOOL_FILES_MAX 17 /* maximum number of files, imports included */
-#define TOOL_TEXT_MAX  (4u << 20)
-#define TOOL_NODES_MAX 100000u     /* maximum elements made by macros */
-#define TOOL_BYTES_MAX (16u << 20) /* maximum bytes of text made by macros and tokens */
-#define TOOL_DATA_MAX  10000u      /* maximum number of input files, and of outputs */
-#define TOOL_TABLES    "tool_data_table_conf.xml"
-#define TOOL_ROWS_MAX  10000000u /* maximum rows that filters of options look at */
-#define TOOL_BOX       "@box@"   /* stands for the job's folder in texts; replaced where the job runs */
+#define TOOL_FILES_MAX  17 /* maximum number of files, imports included */
+#define TOOL_TEXT_MAX   (4u << 20)
+#define TOOL_NODES_MAX  100000u     /* maximum elements made by macros */
+#define TOOL_BYTES_MAX  (16u << 20) /* maximum bytes of text made by macros and tokens */
+#define TOOL_DATA_MAX   10000u      /* maximum number of input files, and of outputs */
+#define TOOL_TABLES     "tool_data_table_conf.xml"
+#define TOOL_MEMORY_MAX (128u << 20) /* maximum bytes that data tables may take */
+#define TOOL_ROWS_MAX   10000000u    /* maximum rows that filters of options look at */
+#define TOOL_BOX        "@box@"      /* stands for the job's folder in texts; replaced where the job runs */
 
 struct tool_output {
         const struct xml *at;
