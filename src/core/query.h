@@ -229,6 +229,12 @@ struct core_why {
         struct str clause, value; /* the first clause that is not true, and its value; OWNER_REFUSED: value is
                                      the agent's reason, if it gave one */
         int64_t since_ms;         /* STORE_DOWN: Unix milliseconds */
+        /* With FITS: what decides between places. The job's Rank is compared first, higher is better; then
+         * the cost under its policy, lower is better; under passive and the monitors then the turn, lower is
+         * better (match/policy.h). */
+        double rank, costs[CORE_PLACEMENTS];
+        uint64_t turn;
+        enum core_placement policy;
 };
 typedef void core_why_fn(void *arg, const struct core_why *w);
 /* Calls fn with the verdict of each queue on an idle job. Returns 0; CORE_UNKNOWN. */

@@ -44,14 +44,14 @@ def where(instance, request):
     return sorted(j["queue"] for j in instance.history(request))
 
 
+def free(instance):
+    """Whether all queues are free."""
+    return all(q["offer"] and q["free"]["cpus"] == 4 for q in agents.queues(instance, 3).values())
+
+
 def ran(instance, text, *args):
     """Where the jobs ran, submitted when all queues are free."""
-
-    def free():
-        """all queues are free"""
-        return all(q["offer"] and q["free"]["cpus"] == 4 for q in agents.queues(instance, 3).values())
-
-    wait_until(free)
+    wait_until(lambda: free(instance))
     return where(instance, instance.run(text, *args))
 
 
@@ -98,6 +98,14 @@ def test_named_settings(instance):
     edit = instance.cli("edit", str(held), 'JobPolicy="theirs"', code=None)
     assert edit.code != 0 and "JobPolicy cannot be changed" in edit.err, edit.err
     instance.cli("rm", str(held))
+
+    # what each policy would do
+    wait_until(lambda: free(instance))
+    dry = instance.cli("submit", "--dry-run", "--policy", "spread", "-", stdin=sh("exit 0", requirements='TARGET.QueueName =!= "group"')).out
+    assert re.search(r"^passive +yes +n1/(short, n1/long|long, n1/short)$", dry, re.M), dry
+    assert re.search(r"^cost +- +n1/", dry, re.M) and re.search(r"^queue_monitor +- +n1/", dry, re.M), dry
+    dry = instance.cli("submit", "--dry-run", "--policy", "resonance", "-", stdin=sh("exit 0")).out
+    assert re.search(r"^cost +- +n1/short, n1/long$", dry, re.M), dry
 
     # what there is, and for whom
     shown = {(p["kind"], p["name"]): p for p in instance.json("config", "show")["presets"]}

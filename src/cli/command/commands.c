@@ -99,7 +99,10 @@ static const struct option_row submit_options[] = {
          "Add a line to the description, in front of its first queue statement. May be given several times."},
         {"wait", 'w', OPTION_FLAG, NULL, "Wait until all jobs are done and exit as `drover wait` does."},
         {"timeout", 0, OPTION_DURATION, "TIME", "With --wait: exit 124 after so long."},
-        {"dry-run", 'n', OPTION_FLAG, NULL, "Show what would be submitted; submit nothing."},
+        {"dry-run", 'n', OPTION_FLAG, NULL,
+         "Show what would be submitted, and to which places with room each placement policy would give the "
+         "jobs; submit "
+         "nothing."},
         {"hold", 0, OPTION_FLAG, NULL, "Submit the jobs held; `drover release` lets them go."},
         {"policy", 'p', OPTION_TEXT, "NAME",
          "Choose places by this policy: one of `drover config show`, or cost, blind, cached, passive, "

@@ -12,6 +12,7 @@
 #include "core/estimate/busy.h"
 #include "core/gang/reserve.h"
 #include "core/match/dispatch.h"
+#include "core/match/policy.h"
 #include "core/model/core_parts.h"
 #include "core/model/suits.h"
 #include "core/model/walk.h"
@@ -59,6 +60,17 @@ static bool store_is_down(struct core *c, const struct asking *x, const struct q
         buf_str(clause, c->data->sites.stores[store].urls.name);
         buf_addz(value, l->down_why);
         return true;
+}
+
+static void compare(struct core *c, const struct asking *x, const struct queue *q, struct core_why *w)
+{
+        const struct part *p = request_part(x->request, x->member, NULL);
+
+        w->policy = policy_of(c, p)->placement;
+        w->turn = q->given_turn;
+        w->rank = ad_find(x->ad, c->attr.Rank) ? match_rank(&c->eval, x->ad, q->ad) : 0;
+        for (int i = 0; i < CORE_PLACEMENTS; i++)
+                w->costs[i] = policy_get((enum core_placement)i)->cost(c, p, x->member, q);
 }
 
 static void ask_queue(struct core *c, const struct asking *x, struct queue *q, struct core_why *w,
@@ -131,6 +143,8 @@ static void ask_queue(struct core *c, const struct asking *x, struct queue *q, s
         if (w->verdict == CORE_FITS && (is_reserved(c, x, q) || must_be_alone(c, x, q)))
                 w->verdict = CORE_BUSY;
         cost_of(c, request_part(r, x->member, NULL), x->member, q, &w->cost);
+        if (w->verdict == CORE_FITS)
+                compare(c, x, q, w);
         if (w->verdict == CORE_BUSY) {
                 int64_t wait = busy_wait_ms(c, q, 0);
 

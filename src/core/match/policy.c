@@ -13,6 +13,11 @@ static const struct policy *const policies[CORE_PLACEMENTS] = {
         [CORE_PLACE_QUEUE] = &policy_queue,
 };
 
+const struct policy *policy_get(enum core_placement p)
+{
+        return policies[p];
+}
+
 const struct policy *policy_of(const struct core *c, const struct part *p)
 {
         return policies[p->job_template->placement >= 0 ? p->job_template->placement

@@ -22,6 +22,8 @@ struct policy {
 extern const struct policy policy_cost, policy_blind, policy_fifo, policy_cached; /* policy_cost.c */
 extern const struct policy policy_passive, policy_cluster, policy_queue;          /* a file each */
 
+/* Returns the policy of this number. */
+const struct policy *policy_get(enum core_placement p);
 /* Returns the policy of a part's jobs, and of a class with idle jobs. */
 const struct policy *policy_of(const struct core *c, const struct part *p);
 const struct policy *policy_of_class(const struct core *c, const struct job_class *k);

@@ -17,7 +17,7 @@ static void join(struct view list, struct buf *out)
         while (view_next(list, &at, &one)) {
                 if (out->n)
                         buf_addz(out, ", ");
-                view_text(one, out);
+                view_safe(one, out);
         }
 }
 
@@ -34,15 +34,15 @@ static void stands_for(struct view preset, struct buf *out)
                 buf_printf(out, "queues %s", buf_z(&queues));
         while (view_member(attributes, &at, &name, &value)) {
                 buf_printf(out, "%s" STR_FMT " = ", out->n ? "; " : "", STR_ARG(name));
-                view_text(value, out);
+                view_safe(value, out);
         }
         if (view_there(view_get(preset, "environment"))) {
                 buf_printf(out, "%senvironment ", out->n ? "; " : "");
-                view_text(view_get(preset, "environment"), out);
+                view_safe(view_get(preset, "environment"), out);
         }
         if (view_there(view_get(preset, "condition"))) {
                 buf_printf(out, "%splaces where ", out->n ? "; " : "");
-                view_text(view_get(preset, "condition"), out);
+                view_safe(view_get(preset, "condition"), out);
         }
 }
 
@@ -73,7 +73,7 @@ static int print_presets(struct cli *cli, struct view config)
         buf_addz(&none,
                  "the settings name no initializers, applications, dispatchers, virtual queues or policies; "
                  "placement is ");
-        view_text(view_get(config, "placement"), &none);
+        view_safe(view_get(config, "placement"), &none);
         buf_char(&none, '\n');
         if (code == 0 && (table_rows(&t) > 0 || !cli_plain(cli)))
                 cli_print_table(cli, &t);

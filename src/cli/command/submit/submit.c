@@ -10,6 +10,7 @@
 #include "cli/client/sums_files.h"
 #include "cli/command/commands.h"
 #include "cli/command/jobs/wait.h"
+#include "cli/command/submit/policies.h"
 #include "cli/terminal/human.h"
 
 #define SHOWN_ROWS 3 /* rows of the items shown by --dry-run */
@@ -132,6 +133,19 @@ static void show_form(const struct submit *s, struct buf *out)
                                    s->ship.files[i].path, s->ship.files[i].name);
 }
 
+/* One that the server will not quote has no places to show. */
+static void show_policies(struct submit *s, struct buf *out)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct err err = {""};
+
+        if (s->body.n <= SUBMIT_BODY_MAX &&
+            api_call(s->cli,
+                     &(struct api_request){.method = "POST", .path = "/v1/quote", .body = buf_view(&s->body)},
+                     &answer, &err) == 0)
+                policies_show(answer.root, out);
+}
+
 /* Checks the file without a server, and has the server check it too if there is one. */
 static int dry_run(struct submit *s)
 {
@@ -156,6 +170,8 @@ static int dry_run(struct submit *s)
                 buf_char(&out, '\n');
         } else {
                 show_form(s, &out);
+                if (server == 0)
+                        show_policies(s, &out);
         }
         cli_print(&out);
         if (server != 0 && !s->cli->json)

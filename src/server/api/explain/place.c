@@ -1,5 +1,7 @@
 #include "server/api/explain/place.h"
 
+#include <math.h>
+
 #include "core/query.h"
 #include "server/loop/words.h"
 
@@ -103,6 +105,28 @@ static void write_cost(struct json *j, const struct core_cost *c)
         json_close(j, '}');
 }
 
+/* A number that JSON has none for becomes null. */
+static void write_number(struct json *j, const char *key, double v)
+{
+        json_key(j, key);
+        if (isfinite(v))
+                json_double(j, v);
+        else
+                json_null(j);
+}
+
+static void write_policies(struct json *j, const struct core_why *w)
+{
+        json_kstrz(j, "policy", core_placement_name(w->policy));
+        write_number(j, "rank", w->rank);
+        json_kint(j, "turn", (int64_t)w->turn);
+        json_key(j, "policies");
+        json_open(j, '{');
+        for (int i = 0; i < CORE_PLACEMENTS; i++)
+                write_number(j, core_placement_name((enum core_placement)i), w->costs[i]);
+        json_close(j, '}');
+}
+
 void place_write(struct json *j, const struct core_why *w, const char *text)
 {
         json_kstrz(j, "name", w->agent);
@@ -123,6 +147,8 @@ void place_write(struct json *j, const struct core_why *w, const char *text)
                 write_words(j, w);
         if (w->verdict == CORE_FITS || w->verdict == CORE_BUSY)
                 write_cost(j, &w->cost);
+        if (w->verdict == CORE_FITS)
+                write_policies(j, w);
 }
 
 void place_write_error(struct json *j, struct core *c)
