@@ -7,13 +7,16 @@
 #include "cli/client/api.h"
 #include "cli/slurm/slurm.h"
 
+static const struct slurm_tool *const tools[] = {&slurm_sbatch, &slurm_squeue,   &slurm_scancel, &slurm_sacct,
+                                                 &slurm_sinfo,  &slurm_scontrol, &slurm_srun,    NULL};
+
 static const struct slurm_tool *find_tool(const char *path)
 {
         ptrdiff_t slash = str_rfind(str_of(path), '/');
 
-        for (size_t i = 0; slurm_tools[i]; i++)
-                if (strcmp(slurm_tools[i]->name, path + slash + 1) == 0)
-                        return slurm_tools[i];
+        for (size_t i = 0; tools[i]; i++)
+                if (strcmp(tools[i]->name, path + slash + 1) == 0)
+                        return tools[i];
         return NULL;
 }
 
@@ -45,8 +48,8 @@ static void print_pages(void)
 {
         BUF_CLEANUP struct buf out = {0};
 
-        for (size_t i = 0; slurm_tools[i]; i++)
-                words_page(slurm_tools[i], &out);
+        for (size_t i = 0; tools[i]; i++)
+                words_page(tools[i], &out);
         cli_print(&out);
 }
 

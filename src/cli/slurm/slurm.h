@@ -1,10 +1,8 @@
-/* slurm: the Slurm-compatible commands, one file each: tool_NAME.c. main.c finds one by the name by which it
- * was called. */
+/* slurm: the Slurm-compatible commands, one file each: tool_NAME.c, and what they share. main.c finds one by
+ * the name by which it was called. */
 #pragma once
 #include "cli/slurm/words.h"
 #include "cli/terminal/cli.h"
-
-extern const struct slurm_tool *const slurm_tools[]; /* up to NULL */
 
 extern const struct slurm_tool slurm_sbatch, slurm_squeue, slurm_scancel, slurm_sacct, slurm_sinfo,
         slurm_scontrol, slurm_srun;

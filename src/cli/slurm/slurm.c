@@ -2,9 +2,6 @@
 
 #include "cli/slurm/slurm.h"
 
-const struct slurm_tool *const slurm_tools[] = {&slurm_sbatch, &slurm_squeue,   &slurm_scancel, &slurm_sacct,
-                                                &slurm_sinfo,  &slurm_scontrol, &slurm_srun,    NULL};
-
 #define LOOKS_LIKE "22.05.8" /* version of Slurm whose options and columns are imitated */
 
 void slurm_version_print(void)
