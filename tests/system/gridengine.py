@@ -1,4 +1,4 @@
-"""A private Grid Engine cell in a folder: one qmaster and one execd on loopback and free ports, classic spooling."""
+"""A private Grid Engine cell in a folder: one qmaster and an execd on each host, on free ports, classic spooling."""
 import os
 import re
 import shutil
@@ -23,7 +23,7 @@ worker_threads 2
 scheduler_threads 1
 """
 HOST = "".join(f"{word}\n" for word in (
-    "hostname localhost", "load_scaling NONE", "complex_values gpu=2,job_gpu=2", "user_lists NONE", "xuser_lists NONE", "projects NONE",
+    "hostname {name}", "load_scaling NONE", "complex_values gpu=2,job_gpu=2", "user_lists NONE", "xuser_lists NONE", "projects NONE",
     "xprojects NONE", "usage_scaling NONE", "report_variables NONE"))
 
 
@@ -45,14 +45,15 @@ def changed(text, values):
 
 
 class GridEngine:
-    """One host, which is this machine, with the queues all.q, and shut.q, which is disabled; two GPUs are counted, as they are given
-    to slots and as they are given to jobs."""
+    """Hosts with the queues all.q, and shut.q, which is disabled; two GPUs are counted, as they are given to slots and as they are given to
+    jobs. The one host is this machine, or they are those of a Net (netns.py), with the master on the first."""
 
     gpus = 2
     quotes_never = False  # what cannot begin now may begin later, or never: it does not tell which
 
-    def __init__(self, folder, name="grid", slots=8):
-        self.name, self.slots, self.runner = name, slots, "gridengine"
+    def __init__(self, folder, name="grid", slots=8, net=None):
+        self.name, self.slots, self.runner, self.net = name, slots, "gridengine", net
+        self.hosts = list(net.hosts) if net else ["localhost"]
         self.top = os.path.join(folder, name)
         self.root = os.path.join(self.top, "sge")
         self.common = os.path.join(self.root, "default/common")
@@ -61,13 +62,13 @@ class GridEngine:
         self.settings = {"root": self.root, "qmaster_port": self.env["SGE_QMASTER_PORT"], "watch": "1", "poll": "1",
                          "execd_port": self.env["SGE_EXECD_PORT"], "queue": "all.q", "parallel_environment": "smp"}
         self.refused = {"GridEngineQueue": "nowhere"}, "nowhere"
-        self.master = self.execd = None
+        self.master, self.execds = None, []
         for part in ("spool/qmaster/job_scripts", "spool/execd", "sge/default/common"):
             os.makedirs(os.path.join(self.top, part))
         for part in ("bin", "lib", "utilbin", "util"):
             os.symlink(f"/var/lib/gridengine/{part}", os.path.join(self.root, part))
-        self._write("act_qmaster", "localhost\n")
-        self._write("host_aliases", f"localhost {socket.gethostname()}\n")
+        self._write("act_qmaster", f"{self.hosts[0]}\n")
+        self._write("host_aliases", "" if net else f"localhost {socket.gethostname()}\n")
         self._write("cluster_name", "test\n")
         self._write("bootstrap", BOOTSTRAP.format(common=self.common, top=self.top))
         self._spool()
@@ -105,38 +106,45 @@ class GridEngine:
                      ["spooldefaults", "managers", "root", "sgeadmin"]):
             run("setpriv", "--reuid", "sgeadmin", "--regid", "sgeadmin", "--clear-groups", f"{LIB}/{step[0]}", *step[1:], env=self.env)
 
+    def on(self, host):
+        """What goes before a command to run it on that host."""
+        return self.net.on(host) if self.net else []
+
     def tool(self, *argv, code=0):
-        return run(*argv, env=self.env, code=code)
+        return run(*self.on(self.hosts[0]), *argv, env=self.env, code=code)
 
     def start(self):
         self.start_master()
-        self.tool("qconf", "-ah", "localhost")
-        self.tool("qconf", "-as", "localhost")
-        self.tool("qconf", "-Ae", self._file("host", HOST))
+        for host in self.hosts:
+            self.tool("qconf", "-ah", host)
+            self.tool("qconf", "-as", host)
+            self.tool("qconf", "-Ae", self._file("host", HOST.format(name=host)))
         with open(f"{SHARE}/util/resources/pe/smp", encoding="utf-8") as f:
-            self.tool("qconf", "-Ap", self._file("pe", changed(f.read(), {})))
-        self.tool("qconf", "-Ahgrp", self._file("group", "group_name @allhosts\nhostlist localhost\n"))
+            smp = f.read()
+        self.tool("qconf", "-Ap", self._file("pe", changed(smp, {})))
+        self.tool("qconf", "-Ap", self._file("pe", changed(smp, {"pe_name": "pairs", "allocation_rule": "2", "control_slaves": "TRUE"})))
+        self.tool("qconf", "-Ahgrp", self._file("group", f"group_name @allhosts\nhostlist {' '.join(self.hosts)}\n"))
         for name in ("all.q", "shut.q"):
             self.tool("qconf", "-Aq", self._file(name, changed(self.tool("qconf", "-sq"), {
-                "qname": name, "hostlist": "@allhosts", "slots": str(self.slots), "pe_list": "smp", "shell": "/bin/sh",
+                "qname": name, "hostlist": "@allhosts", "slots": str(self.slots), "pe_list": "smp pairs", "shell": "/bin/sh",
                 "shell_start_mode": "unix_behavior", "load_thresholds": "NONE", "tmpdir": "/tmp", "rerun": "FALSE"})))
         self.tool("qmod", "-d", "shut.q")
         self.tool("qconf", "-Msconf", self._file("sched", changed(self.tool("qconf", "-ssconf"), {
             "schedule_interval": "0:0:1", "flush_submit_sec": "1", "flush_finish_sec": "1", "schedd_job_info": "true"})))
-        self.execd = self._daemon("execd", f"{LIB}/sge_execd")
+        self.execds = [self._daemon("execd", f"{LIB}/sge_execd", host) for host in self.hosts]
 
         def there():
-            """the host reports"""
-            return re.search(r"all\.q@localhost\s+BIP\s+\S+\s+\S+\s+lx-amd64\s*$", self.tool("qstat", "-f", code=None), re.M)
+            """the hosts report"""
+            return len(re.findall(r"all\.q@\S+\s+BIP\s+\S+\s+\S+\s+lx-amd64\s*$", self.tool("qstat", "-f", code=None), re.M)) == len(self.hosts)
 
         wait_until(there)
         return self
 
-    def _daemon(self, name, program):
-        return Daemon(name, [program], os.path.join(self.top, f"{name}.out"), self.env, self.top)
+    def _daemon(self, name, program, host):
+        return Daemon(name, [*self.on(host), program], os.path.join(self.top, f"{name}.out"), self.env, self.top)
 
     def start_master(self):
-        self.master = self._daemon("qmaster", f"{LIB}/sge_qmaster")
+        self.master = self._daemon("qmaster", f"{LIB}/sge_qmaster", self.hosts[0])
         wait_until(lambda: "rror" not in self.tool("qconf", "-sh", code=None))
 
     def kill_daemon(self):
@@ -175,6 +183,6 @@ class GridEngine:
         if self.master and self.master.running():
             self.cancel_all()
             wait_until(lambda: not self.jobs())
-        for d in (self.execd, self.master):  # asked to end they take ten seconds
+        for d in (*self.execds, self.master):  # asked to end they take ten seconds
             if d:
                 d.kill()

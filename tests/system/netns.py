@@ -1,5 +1,6 @@
 """Machines that are network namespaces, on a switch of their own with links as thin as they are asked for. Nothing
 leaves them: the switch has no other port."""
+import contextlib
 import json
 import os
 import subprocess
@@ -39,6 +40,18 @@ class Net:
         """What goes before a command to run it there. (`ip netns exec` would hide the control groups.)"""
         return ["nsenter", f"--net=/run/netns/{self.hosts[host]}"]
 
+    def on(self, host):
+        """Likewise, on a machine whose name is that of the host, and which knows those of the others."""
+        named = 'hostname $0; mount --bind "$1" /etc/hosts; shift; exec "$@"'
+        return [*self.inside(host), "unshare", "--uts", "--mount", "sh", "-c", named, host, self.names()]
+
+    def names(self):
+        """A file like /etc/hosts."""
+        path = f"/tmp/{self.name}.hosts"
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("127.0.0.1 localhost\n" + "".join(f"10.77.0.{n} {host}\n" for n, host in enumerate(self.hosts, 1)))
+        return path
+
     def received(self, host):
         """Bytes that have come to it."""
         link = json.loads(ip("-n", self.hosts[host], "-s", "-j", "link", "show", "eth0"))[0]
@@ -47,3 +60,5 @@ class Net:
     def remove(self):
         for space in [*self.hosts.values(), self.switch]:
             subprocess.run(["ip", "netns", "del", space], check=False)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"/tmp/{self.name}.hosts")

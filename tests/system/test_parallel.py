@@ -1,9 +1,15 @@
 """Jobs over several nodes of one place: MPI programs, started by the batch system and by their own launchers."""
+import os
+import shutil
 import subprocess
+import tempfile
 
 import pytest
 
 import agents
+from drover import Daemon, sh
+from gridengine import GridEngine
+from netns import Net
 
 pytest_plugins = ["batch_systems"]
 
@@ -84,6 +90,68 @@ queue
     said = slurm.read("sums").splitlines()
     assert len(said) == 4 and all(line.endswith("sum 6") and " of 4 " in line for line in said), said
     assert len({line.split(" on ")[1].split(":")[0] for line in said}) == 2
+
+
+# Where there is no PBS but its commands over a Slurm, what has the nodes is Slurm's.
+NODES = 'if [ -n "$PBS_NODEFILE" ]; then cat "$PBS_NODEFILE"; else srun sh -c "echo \\$SLURMD_NODENAME"; fi'
+
+
+def test_the_nodes_of_a_job_are_given_by_pbs(instance, pbs):
+    instance.server()
+    instance.env.update(getattr(pbs, "agent_env", {}), PATH=pbs.bin + ":" + instance.env["PATH"])
+    agents.start(instance, agents.batch_queues(pbs))
+    agents.offering(instance, "pbs")
+    sums = program(instance, "openmpi")
+    request = instance.submit(sh(f"{NODES}; {' '.join(OPENMPI)} {sums}", request_nodes=2, tasks_per_node=2, should_transfer_files="NO", getenv="PATH", output="said", error="errors"))
+    assert instance.job(f"{request}.0")["ad"]["RequestCpus"] == 4
+    instance.wait(request)
+    said = instance.read("said").splitlines()
+    assert len(said) == 8 and len(set(said[:4])) == 2, said
+    assert all(line.endswith("sum 6") and " of 4 " in line for line in said[4:]), said
+
+
+@pytest.fixture
+def wide_cell(instance):
+    """A Grid Engine of two hosts with names of their own, and an agent on the first."""
+    net, folder = Net(), tempfile.mkdtemp(prefix="drover-grid-")
+    os.chmod(folder, 0o755)  # its daemons are another user
+    for host in ("north", "south"):
+        net.add(host)
+    cell = GridEngine(folder, slots=4, net=net)
+    cell.settings["nodes_environment"] = "pairs"
+    try:
+        cell.start()
+        instance.server()
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:  # the host's files are ours, though it has mounts of its own
+            domain = f"{f.read().strip()}:{os.stat('/proc/self/ns/mnt').st_ino}"
+        config = (f"server: {instance.server_json()['agents'][0]}\ndir: {instance.base}/n1\nfilesystem_domain: '{domain}'\n"
+                  f"{agents.batch_queues(cell)}")
+        token = instance.json("token", "agent", "--name", "n1")["token"]
+        argv = [*cell.on("north"), instance.program("drover-agent"), "--config", instance.write("n1.yaml", config), "--token", token]
+        instance.daemons.append(Daemon("drover-agent", argv, f"{instance.base}/n1.log", instance.env, instance.base))
+        agents.offering(instance, "grid")
+        yield instance
+    finally:
+        for daemon in instance.daemons:
+            daemon.stop()
+        instance.daemons.clear()
+        cell.stop()
+        net.remove()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make network namespaces")
+@pytest.mark.parametrize("kind, launcher", [("openmpi", "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun.openmpi"), ("mpich", "mpiexec.mpich")],
+                         ids=["openmpi", "mpich"])
+def test_mpi_over_two_nodes_of_grid_engine(wide_cell, kind, launcher):
+    """Its parallel environment spreads the slots; MPI's launcher starts its daemon on the other host by qrsh."""
+    sums = program(wide_cell, kind)
+    command = f"cut -d ' ' -f 1,2 $PE_HOSTFILE; {launcher} {sums}"
+    request = wide_cell.submit(sh(command, request_nodes=2, tasks_per_node=2, should_transfer_files="NO", output="said", error="errors"))
+    wide_cell.wait(request, code=None)
+    said = wide_cell.read("said").splitlines()
+    assert said[:2] in (["north 2", "south 2"], ["south 2", "north 2"]), (said, wide_cell.read("errors"))
+    assert len(said) == 6 and all(line.endswith("sum 6") and " of 4 " in line for line in said[2:]), (said, wide_cell.read("errors"))
 
 
 def test_a_place_without_several_nodes_is_none(drover):
