@@ -41,7 +41,7 @@ struct http_call {
 
 struct http_client {
         struct loop *loop;
-        char *address, *bearer;
+        char *address, *bearer, *ca_file;
         struct tls_context *tls;
         int64_t handshake_ms;
         struct http_budget own, *budget;
@@ -135,6 +135,7 @@ struct http_client *http_client_new(struct loop *l, const struct http_client_con
         c->loop = l;
         c->address = mem_dupz(config->address);
         c->bearer = config->bearer ? mem_dupz(config->bearer) : NULL;
+        c->ca_file = config->ca_file ? mem_dupz(config->ca_file) : NULL;
         c->tls = config->tls;
         c->handshake_ms = config->handshake_ms ? config->handshake_ms : HANDSHAKE_MS;
         c->budget = config->budget ? config->budget : &c->own;
@@ -207,6 +208,7 @@ void http_client_free(struct http_client *c)
         timer_free(c->kick);
         free(c->address);
         free(c->bearer);
+        free(c->ca_file);
         free(c);
 }
 
@@ -361,7 +363,8 @@ static void set_way(struct http_call *call, const char *path)
         const struct http_client *c = call->client;
         BUF_CLEANUP struct buf url = {0};
         bool local = str_starts(str_of(c->address), STR("unix:"));
-        buf_printf(&url, "http%s://%s%s", c->tls ? "s" : "", local ? "localhost" : c->address, path);
+        buf_printf(&url, "http%s://%s%s", c->tls || c->ca_file ? "s" : "", local ? "localhost" : c->address,
+                   path);
         SET(call, URL, buf_z(&url));
         if (local)
                 SET(call, UNIX_SOCKET_PATH, c->address + 5);
@@ -370,6 +373,11 @@ static void set_way(struct http_call *call, const char *path)
         SET(call, PATH_AS_IS, 1L);
         SET(call, PROXY, ""); /* whatever the environment says */
         SET(call, OPENSOCKETFUNCTION, on_open);
+        if (c->ca_file) {
+                SET(call, CAINFO, c->ca_file);
+                SET(call, CAPATH, NULL);
+                SET(call, CA_CACHE_TIMEOUT, 0L);
+        }
         if (!c->tls)
                 return;
         /* Without a CA of its own libcurl trusts no peer; on_tls sets the rules of trust. */

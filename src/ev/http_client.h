@@ -24,8 +24,11 @@ struct http_budget {
 
 struct http_client;
 struct http_client_config {
-        const char *address;        /* as stream_connect has it */
-        struct tls_context *tls;    /* a client's with a fingerprint, borrowed; NULL: no TLS */
+        const char *address;     /* as stream_connect has it */
+        struct tls_context *tls; /* a client's with a fingerprint, borrowed; NULL: no TLS */
+        /* Instead of tls: TLS with a server whose certificate has the address's name and is signed by an
+         * authority in this file (PEM), which is read for each connection. NULL: no. */
+        const char *ca_file;
         const char *bearer;         /* a token, or NULL */
         unsigned connections;       /* at most; 0: 8 */
         int64_t handshake_ms;       /* connecting and TLS; 0: 10 s */

@@ -55,7 +55,8 @@ static size_t answer(const struct batch_system *s, struct str text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         static const struct batch_system *const systems[] = {
-                &batch_slurm, &batch_gridengine, &batch_exec, &batch_pbs, &batch_htcondor, &batch_slurm_rest};
+                &batch_slurm,    &batch_gridengine, &batch_exec,      &batch_pbs,
+                &batch_htcondor, &batch_slurm_rest, &batch_kubernetes};
         const struct batch_settings none = {NULL, 0};
         struct run_capacity capacity = {0};
         BUF_CLEANUP struct buf native = {0};

@@ -10,6 +10,7 @@ import pytest
 from drover import wait_until
 from exec_runner import Processes
 from gridengine import GridEngine
+from kubernetes import Kubernetes
 from openpbs import RealPbs
 from pool import Pool, RealPool
 from slurm import Munge, Rest, slurm_clusters
@@ -149,3 +150,16 @@ def spooler(request):
     finally:
         one.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def kubernetes(request):
+    """What the runner `kubernetes` speaks to."""
+    folder = tempfile.mkdtemp(prefix="ku-", dir=request.config.drover_tmp)
+    one = Kubernetes(folder, slots=SLOTS)
+    try:
+        yield one
+    finally:
+        one.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+        assert not one.wrong

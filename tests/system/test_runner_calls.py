@@ -75,7 +75,7 @@ class Place:
 
 
 SYSTEMS = {"slurm": "alpha", "rest": "rest", "gridengine": "grid", "pbs": "pbs", "htcondor": "condor_pool", "exec": "processes",
-           "tsp": "spooler"}
+           "tsp": "spooler", "kubernetes": "kubernetes"}
 
 
 @pytest.fixture(params=["process", *SYSTEMS])

@@ -11,7 +11,7 @@
 #pragma once
 #include "base/buf.h"
 
-#define JSON_SKIM_FIELDS 20
+#define JSON_SKIM_FIELDS 24
 #define JSON_SKIM_DEPTH  32
 #define JSON_SKIM_VALUE  65536 /* bytes of a value that are kept */
 

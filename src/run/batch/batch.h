@@ -82,6 +82,7 @@ struct batch_call { /* a command to be made, or requests */
         struct args argv;
         struct buf input;   /* a command's standard input, or the body of each request */
         const char *method; /* HTTP method; NULL: the call is a command */
+        const char *type;   /* of a request's body, static; NULL: application/json */
         struct args paths;  /* paths requested one after the other */
         bool once;          /* a request that must not be made again by itself */
         /* API version that the requests are made for; NULL: any. */
@@ -179,7 +180,7 @@ struct batch_system {
 };
 
 extern const struct batch_system batch_slurm, batch_slurm_rest, batch_gridengine, batch_exec, batch_pbs,
-        batch_htcondor;
+        batch_htcondor, batch_kubernetes;
 
 /* ---- script.c */
 

@@ -44,6 +44,7 @@ struct calls *batch_calls_new(const struct batch *b)
                 return c;
         c->server = (struct request_server){.service = b->system->service,
                                             .address = batch_setting(&b->settings, "rest"),
+                                            .ca_file = batch_setting(&b->settings, "ca_file"),
                                             .token_file = batch_setting(&b->settings, "token_file"),
                                             .user = b->user,
                                             .arg = b->user_commands ? NULL : b->user};
@@ -114,6 +115,7 @@ static struct request_spec request_of(const struct batch_call *call, const char 
         return (struct request_spec){.method = call->method,
                                      .paths = &call->paths,
                                      .body = buf_view(&call->input),
+                                     .type = call->type,
                                      .user = user,
                                      .once = call->once,
                                      .version = call->version,

@@ -32,7 +32,7 @@ struct requests {
 struct request {
         struct command base;
         struct requests *all;
-        char *method, *user;
+        char *method, *user, *type;
         struct args paths;
         size_t at, errors_at; /* index of the current path; start of its errors */
         struct buf body, out, errors, head;
@@ -48,35 +48,40 @@ struct request {
         struct json_skim skim;
 };
 
-int request_check(const char *address, struct err *err)
+int request_check(const char *address, bool tls, struct err *err)
 {
-        struct str s = str_of(address), host;
+        struct str s = str_of(address), host, scheme = tls ? STR("https://") : STR("http://");
         uint64_t port;
         if (str_starts(s, STR("unix:/")))
                 return 0;
-        if (str_starts(s, STR("http://"))) {
-                s = str_skip(s, strlen("http://"));
+        if (str_starts(s, STR("http://")))
+                scheme = STR("http://");
+        if (str_starts(s, scheme)) {
+                s = str_skip(s, scheme.n);
                 ptrdiff_t colon = str_rfind(s, ':');
                 host = str_head(s, colon < 0 ? 0 : (size_t)colon);
                 if (host.n && str_find(s, '/') < 0 && str_to_u64(str_skip(s, host.n + 1), &port) == 0 &&
                     port > 0 && port < 65536)
                         return 0;
         }
-        return err_set(err, -EINVAL, "'%.200s' is not unix:/PATH or http://HOST:PORT", address);
+        return err_set(err, -EINVAL, "'%.200s' is not unix:/PATH or %s://HOST:PORT", address,
+                       tls ? "https" : "http");
 }
 
 struct requests *requests_new(struct loop *l, const struct request_server *s)
 {
         struct requests *r = mem_new(struct requests);
         struct str address = str_of(s->address);
-        if (str_starts(address, STR("http://")))
-                address = str_skip(address, strlen("http://"));
+        bool tls = str_starts(address, STR("https://"));
+        if (tls || str_starts(address, STR("http://")))
+                address = str_skip(address, tls ? strlen("https://") : strlen("http://"));
         MEM_CLEANUP char *z = str_dupz(address);
         r->loop = l;
         r->server = *s;
         r->server.address = NULL;
-        r->client =
-                http_client_new(l, &(struct http_client_config){.address = z, .connections = CONNECTIONS});
+        r->client = http_client_new(l, &(struct http_client_config){.address = z,
+                                                                    .ca_file = tls ? s->ca_file : NULL,
+                                                                    .connections = CONNECTIONS});
         return r;
 }
 
@@ -98,6 +103,7 @@ static void request_free(struct request *q)
         buf_deinit(&q->head);
         free(q->method);
         free(q->user);
+        free(q->type);
         free(q);
 }
 
@@ -183,8 +189,9 @@ static int read_token(const struct requests *r, struct buf *out, struct err *err
         size_t dots = 0, n = 0;
         for (; n < token.n && token.p[n] > ' ' && token.p[n] < 127; n++)
                 dots += token.p[n] == '.';
-        if (dots != 2 || n != token.n)
-                return err_set(err, -EINVAL, "%s holds no JSON Web Token", file);
+        if (n != token.n || !n || (dots != 2 && !r->server.service->any_token))
+                return err_set(err, -EINVAL, "%s holds no %s", file,
+                               r->server.service->any_token ? "token" : "JSON Web Token");
         buf_str(out, token);
         return 0;
 }
@@ -337,9 +344,10 @@ static void ask_server(struct request *q)
                 timer_start(q->fail, 0);
                 return;
         }
+        if (s->token_file && s->service->user_field)
+                buf_printf(&fields, "%s: %s\r\n", s->service->user_field, q->user ? q->user : s->user);
         if (s->token_file)
-                buf_printf(&fields, "%s: %s\r\n%s: " STR_FMT "\r\n", s->service->user_field,
-                           q->user ? q->user : s->user, s->service->token_field, STR_ARG(buf_view(&token)));
+                buf_printf(&fields, "%s" STR_FMT "\r\n", s->service->token_field, STR_ARG(buf_view(&token)));
         write_path(q, &path);
         q->errors_at = q->errors.n;
         q->errors.overflow = false;
@@ -348,6 +356,7 @@ static void ask_server(struct request *q)
         json_skim_init(&q->skim, s->service->rows, on_row, q);
         const struct http_call_spec spec = {.method = q->method,
                                             .path = buf_z(&path),
+                                            .type = q->type,
                                             .fields = fields.n ? buf_z(&fields) : NULL,
                                             .body = buf_view(&q->body),
                                             .timeout_ms = q->timeout_ms,
@@ -364,6 +373,7 @@ struct command *request_run(struct requests *r, const struct request_spec *s, co
         q->all = r;
         q->method = mem_dupz(s->method);
         q->user = mem_dupz(s->user);
+        q->type = mem_dupz(s->type);
         for (size_t i = 0; i < s->paths->n; i++)
                 args_add(&q->paths, str_of(s->paths->v[i]));
         buf_str(&q->body, s->body);

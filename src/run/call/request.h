@@ -18,8 +18,10 @@ struct request_service { /* constant */
          * version is found by trying them in this order until one is not answered with 404. NULL: paths have
          * no version. */
         const char *const *versions;
-        const char *user_field, *token_field; /* header fields for the user and for the token */
-        const struct json_skim_rows *rows;    /* rows to keep of its answers */
+        const char *user_field;            /* header field for the user; NULL: none */
+        const char *token_field;           /* header field for the token, up to the token itself: "NAME: " */
+        bool any_token;                    /* the token need not be a JSON Web Token */
+        const struct json_skim_rows *rows; /* rows to keep of its answers */
         /* Appends what is kept of a row to `out`, and an error that it reports to `errors`. arg: that of
          * request_server. */
         void (*take)(const void *arg, const struct json_skim_rows *rows, const struct str *values,
@@ -32,13 +34,14 @@ struct request_service { /* constant */
 struct requests;
 struct request_server {
         const struct request_service *service;
-        const char *address;    /* "unix:PATH" or "http://HOST:PORT" */
+        const char *address;    /* "unix:PATH", "http://HOST:PORT", or with ca_file "https://HOST:PORT" */
+        const char *ca_file;    /* file with the authorities that may sign for the server, PEM; or NULL */
         const char *token_file; /* file with a JSON Web Token (RFC 7519); NULL: the server needs none */
         const char *user;       /* user that the token is for */
         const void *arg;
 };
-/* Checks the form of an address. Returns 0, or -EINVAL with err. */
-int request_check(const char *address, struct err *err);
+/* Checks the form of an address; tls: it may be https. Returns 0, or -EINVAL with err. */
+int request_check(const char *address, bool tls, struct err *err);
 /* Copies the struct and the address, and borrows the rest. The token file is read for each request, since
  * the token may be renewed. */
 struct requests *requests_new(struct loop *l, const struct request_server *s);
@@ -49,7 +52,8 @@ const char *requests_version(const struct requests *r);
 struct request_spec { /* borrowed for the call */
         const char *method;
         const struct args *paths; /* requested one after the other */
-        struct str body;          /* JSON body of each request */
+        struct str body;          /* body of each request */
+        const char *type;         /* of the body; NULL: application/json */
         const char *user;         /* user to ask for; NULL: the server's user */
         bool once;                /* not idempotent: never sent again */
         const char *version;      /* API version that it was made for; NULL: any */

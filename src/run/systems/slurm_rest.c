@@ -40,7 +40,7 @@ static bool is_old(const struct batch_call *c)
 
 static int rest_check(const struct batch_settings *s, struct err *err)
 {
-        int r = request_check(batch_setting(s, "rest"), err);
+        int r = request_check(batch_setting(s, "rest"), false, err);
         if (r < 0)
                 return err_prefix(err, r, "rest");
         if (str_starts(str_of(batch_setting(s, "rest")), STR("http:")) && !batch_setting(s, "token_file"))

@@ -325,7 +325,7 @@ static bool doubt(struct str errors)
 const struct request_service slurm_rest_service = {
         .name = "slurmrestd",
         .user_field = "X-SLURM-USER-NAME",
-        .token_field = "X-SLURM-USER-TOKEN",
+        .token_field = "X-SLURM-USER-TOKEN: ",
         .versions = versions,
         .rows = rows,
         .take = take_rows,
