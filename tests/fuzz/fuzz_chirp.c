@@ -48,7 +48,7 @@ struct stream {
         size_t lines, answers, waiting;
 };
 
-static struct job_template job = {.owner = (char *)"ann@here", .chirps = true};
+static struct job_template job = {.owner = (char *)"ann@here", .chirps = true, .launches = true};
 static struct template template = {.m = &job};
 static struct agent agent;
 static struct attempt attempt = {.a = &agent, .t = &template, .request = 7, .member = 8, .fence = 9};
@@ -177,8 +177,15 @@ static void peer_says(int i, const uint8_t *data, size_t size)
 /* What the server answers is passed on; the number of the answer's error is never 0 by then. */
 static void server_says(size_t i, const uint8_t *data, size_t size)
 {
-        struct chirp_answer said = {
-                .data = bytes(data, size), .size = UINT64_MAX, .mode = 0644, .changed = INT64_MIN};
+        struct chirp_answer said = {.data = bytes(data, size),
+                                    .size = UINT64_MAX,
+                                    .mode = 0644,
+                                    .changed = INT64_MIN,
+                                    .stderr_bytes = bytes(data, size),
+                                    .over = size % 2,
+                                    .signaled = size % 4 == 1,
+                                    .exit_code = INT32_MIN,
+                                    .command = UINT64_MAX};
         uint64_t serial = asked[i];
         if (size && data[0] < 128)
                 said = (struct chirp_answer){.error = 1 + data[0], .text = "no"};
