@@ -519,12 +519,14 @@ def test_many_queues(two):
     liar.hello()
     liar.ping()
     before = rss(two)
-    pad = "x" * 25000
-    with pytest.raises(Ended, match="of one agent"):
-        for i in range(4000):
-            liar.offer(f"q{i}", f'[ Cpus = 1; Pad = "{pad}" ]', jobs_max=1)
-            if i % 20 == 0:
-                liar.ping()
+    for pad, why in ((25000, "the ads of one agent's queues have more"), (1, "more than 512 queues of one agent")):
+        with pytest.raises(Ended, match=why):
+            for i in range(4000):
+                liar.offer(f"q{i}", f'[ Cpus = 1; Pad = "{"x" * pad}" ]', jobs_max=1)
+                if i % 20 == 0:
+                    liar.ping()
+        for _ in range(2):
+            liar.hello()
     assert rss(two) - before < 80 << 20
     for _ in range(2):
         liar.hello()  # what was not offered in the session before is forgotten
