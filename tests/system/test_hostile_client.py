@@ -405,6 +405,7 @@ ATTEMPTS = {
     ("POST", "/v1/agents/{name}/revoke"): [("/v1/agents/n1/revoke", None, 403)],
     ("POST", "/v1/agents/{name}/drain"): [("/v1/agents/n1/drain", {"reason": "mine"}, 403)],
     ("GET", "/v1/usage"): [("/v1/usage?by=user&owner=alice@test", None, 200), ("/v1/usage?by=all", None, 400)],
+    ("GET", "/v1/usage/keywords"): [("/v1/usage/keywords?by=user&owner=alice@test", None, 200), ("/v1/usage/keywords?by=all", None, 400)],
     ("GET", "/v1/usage/records"): [("/v1/usage/records?owner=alice@test", None, 200), ("/v1/usage/records?after=usage/x", None, 200)],
     ("GET", "/v1/reservations"): [("/v1/reservations", None, 200)],
     ("POST", "/v1/reservations"): [("/v1/reservations", {"duration_ms": 60000, "cpus": 1, **more}, 403) for more in (

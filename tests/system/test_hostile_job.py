@@ -440,6 +440,7 @@ ROUTES = {
     ("POST", "/v1/agents/{name}/wish"): ("/v1/agents/node/wish", {"wishes": []}, 403),
     ("POST", "/v1/agents/{name}/resume"): ("/v1/agents/node/resume", None, 403),
     ("GET", "/v1/usage"): ("/v1/usage", None, 200),
+    ("GET", "/v1/usage/keywords"): ("/v1/usage/keywords", None, 200),
     ("GET", "/v1/usage/records"): ("/v1/usage/records", None, 200),
     ("GET", "/v1/reservations"): ("/v1/reservations", None, 200),
     ("POST", "/v1/reservations"): ("/v1/reservations", {"duration_ms": 60000}, 403),

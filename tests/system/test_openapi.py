@@ -220,6 +220,7 @@ def test_every_operation(instance):
     call("POST", "/v1/reservations", {"duration_ms": 60000, "cpus": 1000000}, status=400)
     call("POST", "/v1/reservations", {"duration_ms": 60000, "where": "1 +"}, status=400)
     assert call("GET", "/v1/usage?by=user,month&from_ms=0&to_ms=9&owner=x")["groups"] == []
+    assert call("GET", "/v1/usage/keywords?by=keyword,user,month&from_ms=0&to_ms=9&owner=x")["groups"] == []
     assert call("GET", "/v1/usage/records?from_ms=0&to_ms=9&owner=x&after=a")["records"] == []
     assert call("GET", "/v1/reservations")["reservations"] == []
     call("GET", "/v1/reservations/1", status=404)

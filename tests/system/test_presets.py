@@ -114,6 +114,18 @@ def test_named_settings(instance):
     table = instance.cli("config", "show").out
     assert re.search(r"policy +theirs +- +no +nobody@elsewhere", table), table
 
+    # who uses what: also after a restart
+    used = {g["keyword"]: g for g in instance.json("report", "keywords", "--by", "keyword")["groups"]}
+    assert used["job_policy=spread"] == {"keyword": "job_policy=spread", "requests": 1, "jobs": 6}, used
+    assert used["job_application=greet"]["requests"] == 1 and used["request_memory"]["requests"] >= 7
+    server.stop()
+    server = instance.server()
+    agents.queues(instance, 3)
+    assert {g["keyword"]: g for g in instance.json("report", "keywords")["groups"]} == used
+    you = instance.server_info()["you"]
+    assert re.search(rf"^job_policy=spread +{you} +20\d\d-\d\d +1 +6$", instance.cli("report", "keywords", "--by", "keyword,user,month").out, re.M)
+    assert "job_policy=spread" in instance.cli("stats", "--format", "svg").out
+
     # a change holds without a restart; what cannot says so; a mistake changes nothing
     settings(instance, "policy: spread", "page: yes\napi_listen: 127.0.0.1:1\n")
     server.process.send_signal(signal.SIGHUP)

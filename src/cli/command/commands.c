@@ -468,7 +468,9 @@ static const struct option_row log_options[] = {
 
 static const struct option_row report_options[] = {
         {"by", 0, OPTION_TEXT, "THINGS",
-         "Sum by these: some of user, account, place, site and month, separated by commas."},
+         "Sum by these: some of user, account, place, site and month, separated by commas; of keywords some "
+         "of "
+         "keyword, user and month."},
         {"from", 0, OPTION_TEXT, "TIME",
          "Of attempts that ended from then on: 2026-11-01, 2026-11-01T09:30, or -7d. Default: -30d."},
         {"to", 0, OPTION_TEXT, "TIME", "And before that. Default: now."},
@@ -692,6 +694,8 @@ static const struct option_row sim_options[] = {
         "held was used, with a hint where it is less than half; `sites` how attempts ended at each agent; "  \
         "`bank` what was charged for jobs, by account and month: with --format html or csv that is a bill. " \
         "What other systems charged, and refunds, are in `drover bank statement`.\n\n"                       \
+        "`keywords` tells which keywords of submit files, and which presets by name (job_policy=night), "    \
+        "requests have had that were submitted in these months; by keyword, user and month.\n\n"             \
         "`records` writes the records themselves: a line of JSON each, CSV, or the Open Grid Forum's Usage " \
         "Record 2.0 (GFD.204) in XML. Users see what is theirs, admins and operators everything; records "   \
         "are kept for ever. Processor "                                                                      \
@@ -865,13 +869,23 @@ const struct command commands[] = {
          "drover bank quote physics.cms --for 2h --cpus 8\n"
          "drover bank statement physics.cms --start 2026-11-01 --csv",
          bank_options, 0, 4, "", false, cmd_bank},
-        {"report", RUNNING, "sum what jobs have used", "[OPTIONS] usage|wait|efficiency|sites|bank|records",
-         REPORT_TEXT,
+        {"report", RUNNING, "sum what jobs have used",
+         "[OPTIONS] usage|wait|efficiency|sites|bank|keywords|records", REPORT_TEXT,
          "drover report usage --by user,month --from 2026-01-01\n"
          "drover report bank --by account --from 2026-11-01 --to 2026-12-01 --format html > bill.html\n"
          "drover report efficiency --owner ann\n"
+         "drover report keywords --by keyword,month --from 2026-01-01 --format svg > keywords.svg\n"
          "drover report records --from -1d --format ur",
-         report_options, 1, 1, "usage wait efficiency sites bank records", false, cmd_report},
+         report_options, 1, 1, "usage wait efficiency sites bank keywords records", false, cmd_report},
+        {"stats", RUNNING, "say which keywords requests have had, and whose", "[OPTIONS]",
+         "The same as `drover report keywords`: which keywords of submit files, and which presets by name, "
+         "requests "
+         "have had that were submitted in these months, the most first. What their jobs have used is told by "
+         "`drover "
+         "report usage`.",
+         "drover stats --by user,keyword\ndrover stats --by keyword,month --from 2026-01-01 --format svg > "
+         "stats.svg",
+         report_options, 0, 0, "", false, cmd_stats},
         {"reserve", RUNNING, "set room at places aside for a time", "[OPTIONS] [list|show|end [NUMBER]]",
          RESERVE_TEXT,
          "drover reserve --queue node7 --cpus 16 --from 2026-12-01T09:00 --for 4h --users '*@lab'\n"

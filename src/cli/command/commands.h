@@ -15,6 +15,7 @@ int command_unknown(const char *word);
 int cmd_agents(struct cli *cli, const struct options *o);
 int cmd_info(struct cli *cli, const struct options *o);
 int cmd_report(struct cli *cli, const struct options *o);
+int cmd_stats(struct cli *cli, const struct options *o);
 int cmd_reserve(struct cli *cli, const struct options *o);
 int cmd_bank(struct cli *cli, const struct options *o);
 int cmd_nodes(struct cli *cli, const struct options *o);

@@ -46,6 +46,7 @@ static const struct route routes[] = {
         {HTTP_POST, "/v1/agents/{name}/resume", api_agent_resume},
         {HTTP_GET, "/v1/usage", api_usage},
         {HTTP_GET, "/v1/usage/records", api_usage_records},
+        {HTTP_GET, "/v1/usage/keywords", api_usage_keywords},
         {HTTP_GET, "/v1/reservations", api_reservations},
         {HTTP_POST, "/v1/reservations", api_reservation_new},
         {HTTP_GET, "/v1/reservations/{id}", api_reservation},

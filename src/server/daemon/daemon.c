@@ -33,6 +33,7 @@
 #include "server/files/scripts.h"
 #include "server/files/streams.h"
 #include "server/files/tails.h"
+#include "server/history/keywords.h"
 #include "server/history/ledger.h"
 #include "server/history/past.h"
 #include "server/history/prune.h"
@@ -285,6 +286,7 @@ void server_close(struct server *s)
         prune_free(s->prune);
         ledger_free(s->ledger);
         usage_free(s->usage);
+        keywords_free(s->keywords);
         turn_free(s->turn);
         thread_free(s->reader);
         thread_free(s->catalog_thread);

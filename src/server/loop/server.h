@@ -66,6 +66,7 @@ struct server {
         struct prune *prune;
         struct snapshots *snapshots;
         struct ledger *ledger;
+        struct keywords *keywords; /* history/keywords.h */
         struct usage_pages *usage; /* usage of the attempts that ended in this turn (history/usage.h) */
         struct access *access;
         struct provision *provision;         /* NULL: the settings name no provisioner */
@@ -75,7 +76,7 @@ struct server {
         int64_t lease_ms, renew_ms;
         int64_t grants_due_ms;  /* boot clock: see grants_tick */
         int64_t learned_due_ms; /* of learned.h */
-        uint64_t learned_count;
+        uint64_t learned_count, keywords_kept;
         int exit_code;
 
         struct metrics *metrics; /* metrics.h says which thread owns which part */

@@ -43,6 +43,8 @@ enum metric_id {
         WAIT_MEAN,
         WAIT_MAX,
         AMOUNT,
+        REQUESTS,
+        JOBS,
         METRICS
 };
 static const struct metric {
@@ -68,6 +70,8 @@ static const struct metric {
         [WAIT_MEAN] = {"WAIT_MEAN_S", 1, "seconds from submit to start, in the mean"},
         [WAIT_MAX] = {"WAIT_MAX_S", 1, "the longest of these"},
         [AMOUNT] = {"AMOUNT", 0, "charged by the bank"},
+        [REQUESTS] = {"REQUESTS", 0, "requests that had the keyword"},
+        [JOBS] = {"JOBS", 0, "their jobs"},
 };
 
 static double metric_of(struct view g, enum metric_id m)
@@ -91,6 +95,8 @@ static double metric_of(struct view g, enum metric_id m)
         case WAIT_MEAN: return ratio(sum_of(g, "wait_ms"), sum_of(g, "first_starts")) / 1000;
         case WAIT_MAX: return sum_of(g, "wait_max_ms") / 1000;
         case AMOUNT: return sum_of(g, "amount");
+        case REQUESTS: return sum_of(g, "requests");
+        case JOBS: return sum_of(g, "jobs");
         case METRICS: break;
         }
         return 0;
@@ -130,8 +136,10 @@ static const struct kind {
          8,
          false},
         {"bank", "account,month", {AMOUNT, CPUS_H, GPUS_H, ATTEMPTS}, 4, false},
+        {"keywords", "keyword", {REQUESTS, JOBS}, 2, false},
 };
-static const char *const by_names[] = {"user", "account", "place", "site", "month"};
+/* In the order of the server's columns, also where it has some of them only. */
+static const char *const by_names[] = {"keyword", "user", "account", "place", "site", "month"};
 
 struct report {
         const struct kind *kind;
@@ -216,7 +224,8 @@ static int print_table(struct cli *cli, const struct report *r, struct view grou
         if (table_rows(&t) > 0 || !cli_plain(cli)) {
                 cli_print_table(cli, &t);
         } else {
-                buf_addz(&none, "nothing has ended in that time\n");
+                buf_printf(&none, "nothing %s in that time\n",
+                           strcmp(r->kind->name, "keywords") == 0 ? "was submitted" : "has ended");
                 cli_print(&none);
         }
         return CLI_OK;
@@ -564,10 +573,10 @@ int cmd_report(struct cli *cli, const struct options *o)
                         r.kind = &kinds[i];
         if (!r.kind)
                 return cli_error(CLI_USAGE,
-                                 "'%s' is none of usage, wait, efficiency, sites, bank and records",
+                                 "'%s' is none of usage, wait, efficiency, sites, bank, keywords and records",
                                  o->words[0]);
         r.by = options_text(o, "by") ? options_text(o, "by") : r.kind->by;
-        buf_addz(&path, "/v1/usage");
+        buf_addz(&path, strcmp(r.kind->name, "keywords") == 0 ? "/v1/usage/keywords" : "/v1/usage");
         code = path_make(&path, o, &r);
         if (code != 0)
                 return code;
@@ -579,4 +588,14 @@ int cmd_report(struct cli *cli, const struct options *o)
         if (code != 0 || api_print_json(cli, &answer))
                 return code;
         return print_report(cli, &r, view_get(answer.root, "groups"), form);
+}
+
+int cmd_stats(struct cli *cli, const struct options *o)
+{
+        const char *words[] = {"keywords"};
+        struct options report = *o;
+
+        report.words = words;
+        report.word_count = 1;
+        return cmd_report(cli, &report);
 }

@@ -21,6 +21,7 @@
 #include "server/calls/waits.h"
 #include "server/files/objects.h"
 #include "server/files/registrations.h"
+#include "server/history/keywords.h"
 #include "server/history/request_record.h"
 #include "server/notices/notices.h"
 #include "server/userlog/userlog.h"
@@ -365,6 +366,8 @@ static void submit_draft(struct server *s, struct call *c)
         }
         draft_end(s, x);
         x->jobs = submission_members(&x->s);
+        if (!x->dry_run && !x->existing)
+                keywords_add(s->keywords, &x->s, x->jobs);
         if (core_request_get(s->core, x->id, &known) == 0)
                 x->jobs = known.counts.jobs;
         c->when = x->dry_run ? TURN_READ : TURN_DURABLE;

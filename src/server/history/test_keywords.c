@@ -1,0 +1,120 @@
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "core/model/submission.h"
+#include "server/history/keywords.h"
+
+#define NOVEMBER INT64_C(1793491200000) /* 2026-11-01 00:00 UTC */
+#define DECEMBER INT64_C(1796083200000)
+
+static void submit(struct keywords *k, const char *owner, int64_t at_ms, uint64_t jobs,
+                   const char *const *attributes)
+{
+        struct submission s = {.owner = str_of(owner), .at_ms = at_ms};
+
+        for (int part = 0; part < 2; part++) {
+                struct submission_part *p = submission_add_part(&s);
+
+                for (size_t i = 0; attributes[i]; i += 2)
+                        submission_add_attribute(p, str_of(attributes[i]), str_of(attributes[i + 1]), false);
+        }
+        keywords_add(k, &s, jobs);
+        submission_deinit(&s);
+}
+
+struct lines {
+        char v[16][128];
+        size_t n;
+};
+
+static void on_count(void *arg, const struct keyword_count *c)
+{
+        struct lines *l = arg;
+
+        assert_true(l->n < 16);
+        snprintf(l->v[l->n++], sizeof(l->v[0]), STR_FMT " " STR_FMT " " STR_FMT " %u %u", STR_ARG(c->month),
+                 STR_ARG(c->owner), STR_ARG(c->keyword), (unsigned)c->requests, (unsigned)c->jobs);
+}
+
+static int by_text(const void *a, const void *b)
+{
+        return strcmp(a, b);
+}
+
+static void expect(const struct keywords *k, int64_t from_ms, int64_t to_ms, const char *text)
+{
+        BUF_CLEANUP struct buf all = {0};
+        struct lines l = {.n = 0};
+
+        keywords_each(k, from_ms, to_ms, on_count, &l);
+        qsort(l.v, l.n, sizeof(l.v[0]), by_text);
+        for (size_t i = 0; i < l.n; i++)
+                buf_printf(&all, "%s\n", l.v[i]);
+        assert_string_equal(buf_z(&all), text);
+}
+
+static const char *const one[] = {"RequestMemory", "100", "JobPolicy", "\"night\"", "MyOwn", "1", NULL},
+                         *const other[] = {"requestmemory", "7", "JobPolicy", "\"day\"", NULL};
+
+static void test_counts(void **state)
+{
+        struct keywords *k = keywords_new(), *again = keywords_new();
+        BUF_CLEANUP struct buf record = {0};
+        struct err err = {""};
+
+        (void)state;
+        submit(k, "ann@lab", NOVEMBER, 10, one);
+        submit(k, "ann@lab", DECEMBER - 1, 5, other);
+        submit(k, "bob@lab", DECEMBER, 1, one);
+        expect(k, NOVEMBER, DECEMBER - 1,
+               "2026-11 ann@lab job_policy=day 1 5\n2026-11 ann@lab job_policy=night 1 10\n"
+               "2026-11 ann@lab request_memory 2 15\n");
+        keywords_pack(k, &record);
+        assert_int_equal(keywords_unpack(again, buf_view(&record), &err), 0);
+        expect(again, DECEMBER, 4000000000000,
+               "2026-12 bob@lab job_policy=night 1 1\n2026-12 bob@lab request_memory 1 1\n");
+        for (size_t n = 0; n < record.n; n++) {
+                struct keywords *cut = keywords_new();
+
+                assert_int_equal(keywords_unpack(cut, str_head(buf_view(&record), n), &err), -EBADMSG);
+                keywords_free(cut);
+        }
+        keywords_free(k);
+        keywords_free(again);
+}
+
+/* What users can make grow is bounded: the oldest month makes room. */
+static void test_bound(void **state)
+{
+        struct keywords *k = keywords_new();
+        struct lines l = {.n = 0};
+
+        (void)state;
+        submit(k, "ann@lab", NOVEMBER, 1, one);
+        for (unsigned i = 0; i < KEYWORDS_COUNTS_MAX; i++) {
+                char owner[32];
+
+                snprintf(owner, sizeof(owner), "u%u@lab", i / 2);
+                if (i % 2 == 0)
+                        submit(k, owner, DECEMBER, 1, one);
+        }
+        keywords_each(k, NOVEMBER, NOVEMBER, on_count, &l);
+        assert_int_equal(l.n, 0);
+        assert_int_equal(keywords_changes(k), KEYWORDS_COUNTS_MAX + 2);
+        keywords_free(k);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {cmocka_unit_test(test_counts), cmocka_unit_test(test_bound)};
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
