@@ -111,14 +111,33 @@ def test_it_behaves_like_ssh(instance):
 def test_the_server_goes_away_meanwhile(instance):
     """What runs on the other node goes on, and its end is told when the server is back."""
     pool(instance, 2)
-    go, at = f"{instance.work}/go", f"{instance.work}/at"
-    request = instance.submit(parallel(f"$DROVER_LAUNCH $(sed -n 3p $DROVER_HOSTS) 'echo begun; touch {at}; until [ -e {go} ]; do sleep 0.1; done; echo done; exit 3'; echo $?"))
-    wait_until(lambda: instance.exists("at"))
+    go = f"{instance.work}/go"
+    request = instance.submit(parallel(f"$DROVER_LAUNCH $(sed -n 3p $DROVER_HOSTS) 'echo begun; until [ -e {go} ]; do sleep 0.1; done; echo done; exit 3'; echo $?"))
+    wait_until(lambda: "begun" in instance.cli("tail", f"{request}.0", code=None).out)
     instance.kill_server()
     instance.server()
     instance.write("go", "")
     instance.wait(request)
     assert instance.read("out.0") == "begun\ndone\n3\n"
+
+
+def test_agents_are_killed_meanwhile(instance):
+    """Those of both nodes: what was started goes on, and its end is told, also when it ended without an agent."""
+    found = pool(instance, 2)
+    script = f"$DROVER_LAUNCH $(sed -n 3p $DROVER_HOSTS) 'echo $$ >{instance.work}/pid; echo begun; until [ -e {instance.work}/go ]; do sleep 0.1; done; echo done; exit 3'; echo $?"
+    request = instance.submit(parallel(script))
+    wait_until(lambda: "begun" in instance.cli("tail", f"{request}.0", code=None).out)  # the launcher has had its answer
+    for one in found:
+        one.kill()
+    agents.start(instance, "cpus: 2\nkill_grace: 1s\n", "n0")
+    wait_until(lambda: instance.agents("connected"))
+    instance.write("go", "")
+    wait_until(lambda: not os.path.exists(f"/proc/{int(instance.read('pid'))}"))
+    agents.start(instance, "cpus: 2\nkill_grace: 1s\n", "n1")
+    instance.wait(request)
+    wait_until(lambda: instance.exists("out.0"))
+    assert instance.read("out.0") == "begun\ndone\n3\n"
+    assert instance.job(f"{request}.0")["starts"] == 1
 
 
 def test_who_may_start_what(instance):
@@ -133,7 +152,7 @@ def test_who_may_start_what(instance):
     wait_until(lambda: peer.ask({"op": "launched", "node": 1, "command": number}).get("over"))
     for call, words in (({**launch, "node": 2}, "no node 2"), ({**launch, "node": 4294967295}, "no node"), ({**launch, "data": ""}, "no command"),
                         ({**launch, "data": "dHJ1ZQ=="}, "no command"), ({"op": "launched", "node": 1, "command": number & ~1}, "no number"),
-                        ({"op": "launched", "node": 1, "command": number ^ 2}, "does not know"), ({"op": "launched", "node": 0, "command": number}, "does not know"),
+                        ({"op": "launched", "node": 1, "command": number ^ 2}, "does not know this program"), ({"op": "launched", "node": 0, "command": number}, "does not know"),
                         ({"op": "get_attribute", "name": "Cmd"}, "want_io_proxy"), ({"op": "read", "name": "x", "length": 1}, "want_io_proxy")):
         said = peer.ask(call)
         assert said.get("error") and words in said["text"], (call, said)

@@ -139,3 +139,22 @@ def test_a_member_that_is_lost_takes_the_set_with_it(instance):
     instance.wait(request)
     assert sorted(instance.read("starts").split()) == ["0", "0", "1", "1", "2", "2"]
     assert found[0].running()
+
+
+def test_a_parallel_job_goes_on_from_its_checkpoint(instance):
+    """Asked of one of its nodes: each makes one, and all begin again together from their own."""
+    pool(instance, "a", "b")
+    script = ("n=$(cat state 2>/dev/null || echo 0); trap 'echo $((n + 1)) >state; exit 85' USR1; echo $n >>{work}/from.$DROVER_NODE; "
+              "while [ ! -e {work}/go ]; do sleep 0.05; done").replace("{work}", instance.work)
+    request = instance.submit(sh(script, universe="parallel", machine_count=2, request_cpus=1, request_memory="10MB", should_transfer_files="YES",
+                                 kill_sig="SIGUSR1", checkpoint_exit_code=85, transfer_checkpoint_files="state"))
+
+    def begun(times):
+        """both nodes have begun so often, and run"""
+        return all(instance.exists(f"from.{i}") and instance.read(f"from.{i}") == times for i in (0, 1)) and states(instance, request) == ["running"] * 2
+
+    wait_until(lambda: begun("0\n"))
+    instance.cli("vacate", f"{request}.1")
+    wait_until(lambda: begun("0\n1\n"))
+    instance.write("go", "")
+    instance.wait(request)

@@ -29,9 +29,10 @@
 #define FOLLOWED_MS   30000 /* time after the last request at which the files are closed */
 #define WAIT_MAX_MS   60000
 #define QUESTIONS_MAX 2000
-#define FOLLOWED_MAX  500   /* attempts, and commands beside them; shared by their owners */
-#define FILES_MAX     2000  /* open, of all */
-#define INPUT_MS      10000 /* time for a command to make room for more input */
+#define EXEC_ADOPTED  UINT64_MAX /* number of a command of an earlier agent: only its task's step is known */
+#define FOLLOWED_MAX  500        /* attempts, and commands beside them; shared by their owners */
+#define FILES_MAX     2000       /* open, of all */
+#define INPUT_MS      10000      /* time for a command to make room for more input */
 #define MOST_MAX      (64u << 10)
 #define TAIL_MAX      (64u << 10) /* bytes of a stream's end in the result */
 #define KEPT_BYTES                                                                                           \
@@ -187,8 +188,8 @@ static void file_name(const struct followed *f, int index, struct buf *out)
 /* Opens the files that exist. */
 static void look_at_stream(struct streams *all, struct followed *f)
 {
-        if (!f->at || f->over || f->terminal || f->at->state < ATTEMPT_RUNNING)
-                return;
+        if (!f->at || f->over || f->terminal || (!f->exec && f->at->state < ATTEMPT_RUNNING))
+                return; /* a command runs beside a program, though that may not be adopted yet */
         if (!f->exec)
                 list_files(f);
         for (int k = 0; k < 2; k++)
@@ -254,11 +255,22 @@ static void stream_read(const struct stream *s, uint64_t *offset, size_t most, s
 
 /* ---- followed attempts and commands */
 
+/* The step of the task of a command that stays. */
+static uint32_t stays_step(uint64_t exec)
+{
+        return STEP_NO_JOBS | STEP_STAYS | (uint32_t)(exec >> 1 & (STEP_STAYS - 1));
+}
+
+static bool is_exec(const struct followed *f, uint64_t exec)
+{
+        return f->exec == exec || (f->exec == EXEC_ADOPTED && exec && f->task.step == stays_step(exec));
+}
+
 static struct followed *followed_find(const struct streams *all, uint64_t request, uint32_t member,
                                       uint32_t fence, uint64_t exec)
 {
         struct followed *f = all->followed;
-        while (f && (f->request != request || f->member != member || f->fence != fence || f->exec != exec))
+        while (f && (f->request != request || f->member != member || f->fence != fence || !is_exec(f, exec)))
                 f = f->next;
         return f;
 }
@@ -954,7 +966,7 @@ void streams_exec(struct agent *a, const Drover__Exec *m)
         struct attempt *at = agent_find(a, m->request, m->member, m->fence);
         const char *refused = exec_refused(at);
         struct err err = {""};
-        if (!refused && (m->n_argv == 0 || m->exec == 0))
+        if (!refused && (m->n_argv == 0 || m->exec == 0 || m->exec == EXEC_ADOPTED))
                 refused = "there is no command";
         struct followed *f = refused ? NULL : followed_new(all, at);
         if (!f) {
@@ -964,7 +976,8 @@ void streams_exec(struct agent *a, const Drover__Exec *m)
         }
         f->exec = m->exec;
         f->stays = m->stays;
-        f->task = (struct run_id){at->request, at->member, at->fence, stage_task_step(a), 0};
+        f->task = (struct run_id){at->request, at->member, at->fence,
+                                  m->stays ? stays_step(m->exec) : stage_task_step(a), 0};
         f->asked_ms = clock_boot_ms();
         list_exec_files(f);
         int fd, r = open_console(f, m, &fd);
@@ -1022,12 +1035,34 @@ static void remove_exec_files(const struct followed *f)
                 close(dir);
 }
 
+/* A command that stays, and was started by an earlier agent. NULL: the task is none, or nobody can ask for
+ * it. */
+static struct followed *adopt_exec(struct streams *all, const struct run_event *e)
+{
+        struct attempt *at = agent_find(all->a, e->id.request, e->id.member, e->id.fence);
+        if (!e->known || !(e->id.step & STEP_NO_JOBS) || !(e->id.step & STEP_STAYS) || !at ||
+            at->state > ATTEMPT_RUNNING)
+                return NULL;
+        struct followed *f = followed_new(all, at);
+        if (!f)
+                return NULL;
+        f->exec = EXEC_ADOPTED;
+        f->stays = true;
+        f->task = e->id;
+        f->asked_ms = clock_boot_ms();
+        list_exec_files(f);
+        set_timer(all);
+        return f;
+}
+
 bool streams_event(struct agent *a, const struct run_event *e)
 {
         struct streams *all = a->streams;
         struct followed *f = all->followed;
         while (f && !(f->exec && run_id_eq(f->task, e->id)))
                 f = f->next;
+        if (!f)
+                f = adopt_exec(all, e);
         if (!f || e->state == RUN_WAITING || e->state == RUN_RUNNING)
                 return f != NULL;
         BUF_CLEANUP struct buf why = {0};

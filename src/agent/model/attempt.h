@@ -24,6 +24,9 @@
 #define STEPS_MAX     64
 /* Bit of a run_id's step: the task is one of the agent's own (staging, a mover, a command), not a job's. */
 #define STEP_NO_JOBS 0x80000000u
+/* Bit beside STEP_NO_JOBS: it is a command beside an attempt's program that goes on without the agent. The
+ * bits below are of the command's number, by which the next agent knows it. */
+#define STEP_STAYS 0x40000000u
 
 enum hold_code {
         HOLD_CREDENTIAL = 4,

@@ -82,7 +82,7 @@ uint32_t stage_task_step(struct agent *a)
 {
         if (!a->stages->child_serial) /* avoids serials of an earlier agent, which the shepherd may know */
                 a->stages->child_serial = (uint32_t)clock_boot_ms() * 16;
-        return STEP_NO_JOBS | ++a->stages->child_serial;
+        return STEP_NO_JOBS | (++a->stages->child_serial & (STEP_STAYS - 1));
 }
 
 static void child_id(struct stage *s, uint64_t request, uint32_t member, uint32_t fence)

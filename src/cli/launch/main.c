@@ -135,10 +135,11 @@ static int start(struct chirp_client *c, uint32_t node, struct str command, uint
         return r;
 }
 
-static bool is_for_a_while(int r)
+/* An agent that was started again does not know its jobs yet. */
+static bool is_for_a_while(int r, int64_t unknown_ms)
 {
-        return r == -EAGAIN || r == -ECONNRESET || r == -EPIPE || r == -ENOENT || r == -ECONNREFUSED ||
-               r == -ETIMEDOUT;
+        return (r == -ESRCH && clock_boot_ms() < unknown_ms + START_MS) || r == -EAGAIN || r == -ECONNRESET ||
+               r == -EPIPE || r == -ENOENT || r == -ECONNREFUSED || r == -ETIMEDOUT;
 }
 
 /* What it has printed since, and how it ended. Returns the exit code. */
@@ -147,11 +148,17 @@ static int follow(struct chirp_client **c, uint32_t node, uint64_t command)
         struct chirp_call call = {.op = "launched", .node = node, .command = command};
         struct chirp_reply reply = {0};
         struct err err = {""};
+        int64_t unknown_ms =
+                0; /* boot clock: since when the agent has said that it does not know the command */
         int r;
 
         do {
                 r = *c ? chirp_call(*c, &call, &reply, &err) : chirp_connect(c, &err);
-                if (r < 0 && is_for_a_while(r)) {
+                if (r != -ESRCH)
+                        unknown_ms = 0;
+                else if (!unknown_ms)
+                        unknown_ms = clock_boot_ms();
+                if (r < 0 && is_for_a_while(r, unknown_ms)) {
                         chirp_disconnect(*c);
                         *c = NULL;
                         pause_a_while();
@@ -163,7 +170,7 @@ static int follow(struct chirp_client **c, uint32_t node, uint64_t command)
                         call.stderr_offset += reply.stderr_data.n;
                 buf_reset(&reply.data);
                 buf_reset(&reply.stderr_data);
-        } while (r == 0 ? !reply.over : is_for_a_while(r));
+        } while (r == 0 ? !reply.over : is_for_a_while(r, unknown_ms));
         chirp_reply_deinit(&reply);
         if (r < 0)
                 return fail(err.text);

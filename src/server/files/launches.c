@@ -105,9 +105,11 @@ static void answered(struct server *s, uint64_t number)
         if (!l)
                 return;
         streams_take(s, number, &said);
-        if (said.unknown)
-                refuse(s, l->session, l->serial, l->starts ? ECONNABORTED : ESRCH,
-                       "the node's agent has gone away, or does not know the program any more");
+        if (said.unknown && said.away)
+                refuse(s, l->session, l->serial, l->starts ? ECONNABORTED : EAGAIN,
+                       "the node's agent has gone away");
+        else if (said.unknown)
+                refuse(s, l->session, l->serial, ESRCH, "the node's agent does not know this program");
         else if (said.error.n)
                 refuse(s, l->session, l->serial, ENOEXEC, buf_z(&said.error));
         else

@@ -243,7 +243,7 @@ void streams_agent_gone(struct server *s, const char *agent)
 
                 if (q->answered || strcmp(agent, q->agent) != 0)
                         continue;
-                q->chunk.unknown = true;
+                q->chunk.unknown = q->chunk.away = true;
                 answered(s, number, q);
         }
 }
@@ -264,6 +264,7 @@ bool streams_take(struct server *s, uint64_t number, struct streams_chunk *ret)
         ret->exit_code = q->chunk.exit_code;
         ret->input_next = q->chunk.input_next;
         ret->unknown = q->chunk.unknown;
+        ret->away = q->chunk.away;
         streams_drop(s, number);
         return true;
 }

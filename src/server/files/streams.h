@@ -62,6 +62,7 @@ struct streams_chunk {
         uint64_t offset[2];
         struct buf bytes[2]; /* appended to */
         bool over;           /* end of the streams */
+        bool away;           /* with `unknown`: the agent's session ended before it answered */
         bool unknown;        /* the agent has no such attempt, or is not connected */
         struct buf error;    /* why a command was not started */
         bool signaled;       /* a signal ended the command */
