@@ -1,7 +1,6 @@
 /* Functions that HTCondor's tools add: argument and environment strings, and users. There is no user database
  * here: userHome and userMap answer as on a machine that knows nobody. */
 #include "base/job/args.h"
-#include "base/map.h"
 #include "classad/functions.h"
 
 /* A word as HTCondor's library writes it: white space and quotes stand in quotes of their own, a' 'b. */
@@ -65,28 +64,6 @@ static void sort_names(struct args *env)
                 qsort(env->v, env->n, sizeof(*env->v), by_name);
 }
 
-/* Later words replace earlier ones of the same name, in their places. */
-static void keep_last(const struct args *all, struct args *kept)
-{
-        struct map *places = map_new(); /* by name: the place in kept */
-
-        for (size_t i = 0; i < all->n; i++) {
-                struct str name = str_make(all->v[i], name_length(all->v[i]));
-                char **place = map_get(places, name);
-
-                if (place) {
-                        size_t at = (size_t)(place - all->v);
-
-                        free(kept->v[at]);
-                        kept->v[at] = mem_dupz(all->v[i]);
-                } else {
-                        map_put(places, name, &all->v[kept->n]);
-                        args_add(kept, str_of(all->v[i]));
-                }
-        }
-        map_free(places);
-}
-
 void function_envV1ToV2(const struct call *c, struct value *ret)
 {
         struct args env ARGS_CLEANUP = {0};
@@ -101,7 +78,7 @@ void function_envV1ToV2(const struct call *c, struct value *ret)
 
 void function_mergeEnvironment(const struct call *c, struct value *ret)
 {
-        struct args all ARGS_CLEANUP = {0}, kept ARGS_CLEANUP = {0};
+        struct args all ARGS_CLEANUP = {0};
 
         for (unsigned i = 0; i < c->argc; i++) {
                 if (c->args[i].type == VALUE_UNDEFINED)
@@ -110,9 +87,8 @@ void function_mergeEnvironment(const struct call *c, struct value *ret)
                     args_env_v2(&all, c->args[i].string, NULL) != 0)
                         return;
         }
-        keep_last(&all, &kept);
-        sort_names(&kept);
-        give_joined(c, &kept, ret);
+        sort_names(&all);
+        give_joined(c, &all, ret);
 }
 
 /* The version argument: 1 or 2, 2 when it is missing. */

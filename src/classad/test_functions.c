@@ -363,7 +363,7 @@ static void test_tools(void **state)
 {
         (void)state;
         check_rows(ROWS({"envV1ToV2(\"A=1;B=x y\")", "\"A=1 B=x' 'y\""}, {"envV1ToV2(x)", "undefined"},
-                        {"envV1ToV2(\"A\")", "error"},
+                        {"envV1ToV2(\"A\")", "error"}, {"envV1ToV2(\"A=1;B=2;A=3\")", "\"A=3 B=2\""},
                         {"mergeEnvironment(\"A=1 B=2\", \"A=3 C=4\")", "\"A=3 B=2 C=4\""},
                         {"mergeEnvironment(\"A=1\", x)", "\"A=1\""}, {"mergeEnvironment()", "\"\""},
                         {"mergeEnvironment(1)", "error"},

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include "base/map.h"
+
 static bool gap(char c)
 {
         return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -145,9 +147,35 @@ int args_split_v2(struct args *a, struct str raw, struct err *err)
         return split_v2(a, raw, err, add_checked);
 }
 
+/* Programs differ in which one counts of a variable that is set twice; HTCondor's jobs have the last one
+ * only. */
+static void keep_last_assignments(struct args *a)
+{
+        struct map *seen = map_new();
+        size_t kept = a->n;
+
+        for (size_t i = a->n; i-- > 0;) {
+                struct str word = str_of(a->v[i]);
+
+                if (map_put(seen, str_head(word, (size_t)str_find(word, '=')), a))
+                        free(a->v[i]);
+                else
+                        a->v[--kept] = a->v[i];
+        }
+        if (kept) {
+                memmove(a->v, a->v + kept, (a->n - kept + 1) * sizeof(*a->v));
+                a->n -= kept;
+        }
+        map_free(seen);
+}
+
 int args_env_v2(struct args *a, struct str raw, struct err *err)
 {
-        return split_v2(a, raw, err, add_assignment);
+        int r = split_v2(a, raw, err, add_assignment);
+
+        if (r == 0)
+                keep_last_assignments(a);
+        return r;
 }
 
 /* Follows HTCondor: a newline separates assignments, too; white space is skipped before a name and kept
@@ -176,6 +204,7 @@ int args_env_v1(struct args *a, struct str text, struct err *err)
                 }
                 i++;
         }
+        keep_last_assignments(a);
         return 0;
 }
 

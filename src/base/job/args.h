@@ -20,7 +20,8 @@ void args_deinit(struct args *a);
 #define ARGS_CLEANUP __attribute__((cleanup(args_deinit)))
 void args_add(struct args *a, struct str word);
 
-/* Parse a text and add its words to *a. 0; -EINVAL with err: an unbalanced quote, or an environment word
+/* Parse a text and add its words to *a; of an environment's variable that is set again only the last
+ * assignment stays. 0; -EINVAL with err: an unbalanced quote, or an environment word
  * without '='; -E2BIG: more than ARGS_MAX words. */
 int args_split_v1(struct args *a, struct str text, struct err *err);
 int args_split_v2(struct args *a, struct str raw, struct err *err);

@@ -98,6 +98,10 @@ static void test_environment(void **state)
         assert_int_equal(a.n, 3);
         assert_int_equal(args_env_v2(&b, STR("one=1 two='a b' three= 'four=it''s'"), &err), 0);
         EXPECT(&b, "one=1", "two=a b", "three=", "four=it's");
+        assert_int_equal(args_env_v2(&b, STR("one=2 two=3 one=4"), &err), 0);
+        EXPECT(&b, "three=", "four=it's", "two=3", "one=4");
+        assert_int_equal(args_env_v1(&a, STR("B=2;B=3"), &err), 0);
+        EXPECT(&a, "A=1", "C=x=y", "B=3");
         assert_int_equal(args_env_v2(&b, STR("=x"), &err), -EINVAL);
         assert_int_equal(args_env_v2(&b, STR("a b"), &err), -EINVAL);
         assert_int_equal(b.n, 4);
