@@ -1,4 +1,4 @@
-/* drover-sim: what `drover sim` becomes. */
+/* drover-sim: the program that `drover sim` runs. */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/ioctl.h>

@@ -1,5 +1,5 @@
-/* drover sim: the simulator's command. It is a program of its own, drover-sim, so that `drover` stays small
- * and starts quickly; both read their words by the same row of the table of commands. */
+/* drover sim: the simulator's command. It is a program of its own, drover-sim, so that `drover` stays
+ * small and starts quickly; both read their arguments by the same row of the table of commands. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 #define REPEATS_MAX 10000
 
-/* ---- games with faults */
+/* ---- simulations with faults */
 static int play_games(struct cli *cli, const struct options *o)
 {
         int64_t seeds = options_number(o, "seeds", 1), steps = options_number(o, "steps", 700);
@@ -117,8 +117,8 @@ static int run_all(struct study *s, bool times)
         return CLI_OK;
 }
 
-/* The same study with one seed after the other: other jobs where they are generated, other files and failures
- * where they are not. */
+/* Runs the same study with several seeds: other jobs if they are generated, otherwise other files and
+ * failures. */
 static int repeat_study(struct cli *cli, const struct options *o)
 {
         static const char *const of_one[] = {"plot", "write-jobs", "gantt", "eta"};
@@ -158,7 +158,7 @@ int cmd_sim_run(struct cli *cli, const struct options *o)
         struct study s = {.seed = 1};
         int code;
 
-        map_fix_order(); /* the same seed, the same decisions */
+        map_fix_order(); /* the same seed gives the same decisions */
         if (options_flag(o, "faults"))
                 return play_games(cli, o);
         if (options_text(o, "repeats"))

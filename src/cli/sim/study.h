@@ -7,7 +7,7 @@
 
 #define STUDY_POLICIES 11u
 
-/* Policy under study: the core with a placement, or a reference scheduler. */
+/* A policy to compare: the core with a placement, or a reference scheduler. */
 struct study_policy {
         const char *name;
         bool is_reference;
@@ -57,7 +57,7 @@ int study_gantt(const struct study *s, const char *file);
 /* study_repeats.c: the same study with several seeds. */
 struct study_repeats;
 struct study_repeats *study_repeats_new(void);
-void study_repeats_free(struct study_repeats *r);                       /* NULL is fine */
+void study_repeats_free(struct study_repeats *r);                       /* accepts NULL */
 void study_repeats_add(struct study_repeats *r, const struct study *s); /* adds a study that has been run */
 /* Prints means over the seeds, with 95 % confidence intervals. */
 void study_repeats_print_table(const struct cli *cli, const struct study_repeats *r);

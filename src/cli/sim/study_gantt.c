@@ -1,6 +1,6 @@
-/* A job is drawn on the first processors of its cluster that are free when it starts. The simulator does not
- * record which processors of an agent it had, and the choice does not matter: agents of a cluster are alike,
- * and so are their processors. */
+/* A job is drawn on the first processors of its cluster that are free when it starts. The simulator does
+ * not record which processors of an agent it used, and that does not matter, because the agents of a
+ * cluster and their processors are alike. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "sim/plot.h"
 
 #define BOXES_MAX 50000u
-#define STEPS_MAX 2000000000u /* looks at a processor */
+#define STEPS_MAX 2000000000u /* checks of a processor */
 
 struct gantt {
         const struct study *s;
@@ -22,7 +22,7 @@ struct gantt {
         uint64_t steps;
 };
 
-static const struct sim_times *sorted_times; /* qsort has no argument to hand on */
+static const struct sim_times *sorted_times; /* qsort has no argument for it */
 
 static int by_start(const void *x, const void *y)
 {
@@ -32,8 +32,8 @@ static int by_start(const void *x, const void *y)
         return m != n ? (m > n) - (m < n) : (a > b) - (a < b);
 }
 
-/* Draws the job on processors that are free from its start on, each row of them that stand together as a box.
- * free_ms: of each processor, when it is free again. */
+/* Draws the job on processors that are free from its start on; each run of adjacent ones is a box.
+ * free_ms: when each processor is free again. */
 static void draw_job(struct gantt *g, struct sim_plot_panel *p, struct sim_plot_box **boxes, size_t *cap,
                      size_t job, const struct sim_times *t, int64_t *free_ms, size_t cpus)
 {
@@ -57,7 +57,7 @@ static void draw_job(struct gantt *g, struct sim_plot_panel *p, struct sim_plot_
         }
 }
 
-/* The panel of a policy and a cluster. False: it is too much to draw. */
+/* Draws the panel of a policy and a cluster. Returns false if there is too much to draw. */
 static bool draw_panel(struct gantt *g, const struct study_result *r, uint32_t cluster, const size_t *order)
 {
         const struct sim_cluster *c = &g->s->site.clusters[cluster];

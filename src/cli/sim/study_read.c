@@ -14,7 +14,7 @@
 #define FILE_BYTES_MAX (1u << 30)
 #define AGENTS_DEFAULT 16
 #define CPUS_DEFAULT   16
-#define INPUT_DEFAULT  (10ull << 30) /* of a trace's job, median */
+#define INPUT_DEFAULT  (10ull << 30) /* median size for a job of a trace */
 #define SETS_OF_A_USER 8u
 
 static const struct study_policy policies[STUDY_POLICIES] = {
@@ -43,7 +43,8 @@ void study_deinit(struct study *s)
 }
 
 /* ---- options */
-/* "50M", "1.5GiB" of an option; `otherwise` when it is not given. False: told what is wrong. */
+/* Reads an option such as "50M" or "1.5GiB"; `otherwise` if it is not given. Returns false after printing
+ * an error. */
 static bool read_size(const struct options *o, const char *name, uint64_t otherwise, uint64_t *ret)
 {
         const char *text = options_text(o, name);
@@ -110,7 +111,7 @@ static bool read_file(const char *name, struct buf *text)
         return false;
 }
 
-/* NAME of NAME=FILE, else the file's name up to its first dot. */
+/* Returns NAME of NAME=FILE, or the file's name up to its first dot. */
 static struct str trace_name(const char *word, const char **ret_file)
 {
         struct str s = str_of(word);
@@ -131,8 +132,8 @@ static bool is_workflow(struct str text)
         return text.n > 0 && (text.p[0] == '{' || text.p[0] == '[');
 }
 
-/* A trace's jobs come from the cluster of its name; a site that does not have it gets it, with as many
- * processors as the trace says. */
+/* Adds a trace, whose jobs come from the cluster of its name. A site without that cluster gets it, with as
+ * many processors as the trace says. */
 static bool add_swf(struct study *s, const struct options *o, struct str name, const char *file,
                     struct str text)
 {
@@ -233,7 +234,7 @@ static bool read_site(struct study *s, const struct options *o)
         return true;
 }
 
-/* Clusters that nobody described, for workloads that bring none. */
+/* Makes clusters that are not described, for workloads that bring none. */
 static bool make_clusters(struct study *s, const struct options *o)
 {
         int64_t clusters, agents, cpus;
@@ -255,7 +256,7 @@ static bool make_clusters(struct study *s, const struct options *o)
         return true;
 }
 
-/* What is said of all clusters on the command line goes over what the file says. */
+/* Options for all clusters override the site's file. */
 static bool change_clusters(struct study *s, const struct options *o)
 {
         uint64_t cache;
@@ -318,7 +319,7 @@ static bool make_files(struct study *s, const struct options *o)
         return true;
 }
 
-/* An option that nothing would look at is a mistake. */
+/* Refuses options that the chosen workload does not use. */
 static bool check_options(const struct options *o)
 {
         static const char *const generated[] = {"jobs", "classes", "users", "run", "sets", "set-size", NULL},
@@ -335,8 +336,8 @@ static bool check_options(const struct options *o)
         return true;
 }
 
-/* Submissions come so many times as fast that they bring so much work as all processors do in --load times as
- * long as they take to come. */
+/* Scales the times of submission so that the total work is --load times what all processors can do in that
+ * time. */
 static bool scale_load(struct study *s, const struct options *o)
 {
         double load, work_ms = 0, cpus = 0, factor;
@@ -369,7 +370,7 @@ static bool scale_load(struct study *s, const struct options *o)
         return true;
 }
 
-/* As the core has it: 0 when it is not given, -1 for 0. */
+/* Converts to the core's form: 0 when it is not given, -1 for 0. */
 static int64_t read_wait(const struct options *o, const char *name)
 {
         int64_t ms = options_number(o, name, 0) * 1000;

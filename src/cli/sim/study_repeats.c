@@ -1,4 +1,4 @@
-/* The values of all seeds are kept for each policy and figure; the interval is Student's. */
+/* Keeps the values of all seeds for each policy and figure; the interval is Student's. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -73,7 +73,7 @@ void study_repeats_add(struct study_repeats *r, const struct study *s)
         r->count++;
 }
 
-/* The 97.5 % quantile of Student's t. */
+/* Returns the 97.5 % quantile of Student's t. */
 static double student(size_t freedom)
 {
         static const double few[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,

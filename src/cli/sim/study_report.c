@@ -13,7 +13,7 @@
 
 #define JOULES_KWH 3.6e6
 
-/* ---- for people */
+/* ---- tables */
 static void cell_seconds(struct table *t, double s)
 {
         struct buf b BUF_CLEANUP = {0};
@@ -195,7 +195,7 @@ void study_print_table(const struct cli *cli, const struct study *s)
         print_guesses(cli, s);
 }
 
-/* ---- for programs */
+/* ---- JSON */
 static void add_double(struct json *j, const char *key, double v)
 {
         json_key(j, key);
@@ -303,7 +303,7 @@ void study_print_json(const struct study *s)
         cli_print(&out);
 }
 
-/* ---- as a picture */
+/* ---- plots */
 struct curves {
         struct sim_plot_series waiting[STUDY_POLICIES], moved[STUDY_POLICIES];
         double *values[3 * STUDY_POLICIES];
@@ -315,7 +315,7 @@ static double *column(struct curves *c, size_t n)
         return c->values[c->count++] = mem_array(NULL, n + 1, sizeof(double));
 }
 
-/* Hours, or days when it is long. */
+/* Chooses hours, or days for a long study. */
 double study_time_unit_ms(const struct study *s, const char **ret_label)
 {
         double longest = 0;
@@ -329,7 +329,7 @@ double study_time_unit_ms(const struct study *s, const char **ret_label)
         return longest > 3 * 86400 ? 86400e3 : longest > 7200 ? 3600e3 : 60e3;
 }
 
-/* That in which most was moved is a number under a thousand. */
+/* Chooses the unit in which the largest amount moved is below a thousand. */
 static double bytes_unit(const struct study *s, const char **ret_label)
 {
         static const char *const names[] = {"MiB", "GiB", "TiB", "PiB"}; /* as in the tables */

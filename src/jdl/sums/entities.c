@@ -1,6 +1,5 @@
-/* Comments and CDATA sections are copied as they are. A value that the text declares is markup, as XML has
- * it, and is read for references when it is put in; so a chain of them is as deep as it is long, and ends at
- * ENTITIES_DEPTH_MAX. */
+/* Comments and CDATA sections are copied unchanged. A value that the text declares is markup, as in XML,
+ * and its own references are replaced too; the depth of such a chain is limited to ENTITIES_DEPTH_MAX. */
 #include "jdl/sums/entities.h"
 
 #include <ctype.h>
@@ -10,10 +9,10 @@
 
 struct reader {
         const char *file;
-        const char *begin; /* of the text, for lines */
+        const char *begin; /* beginning of the text, to count lines */
         struct entity *all;
         size_t count, cap;
-        size_t given; /* of them */
+        size_t given; /* number of them */
         size_t references;
         struct buf *out;
         struct err *err;
@@ -71,7 +70,7 @@ static const struct entity *find_entity(const struct reader *r, struct str name)
         return NULL;
 }
 
-/* The characters of a value from outside. */
+/* Appends a value from outside as literal characters. */
 static void put_characters(struct str s, struct buf *out)
 {
         for (size_t i = 0; i < s.n; i++)
@@ -106,7 +105,7 @@ static size_t section_length(struct str s)
         return 0;
 }
 
-/* `at`: where in the text the outermost reference is. */
+/* Copies s with its entities replaced. `at`: where in the text the outermost reference is. */
 static int put_in(struct reader *r, struct str s, const char *at, unsigned depth)
 {
         int rc = 0;
@@ -173,14 +172,14 @@ static int add_entity(struct reader *r, const char *at, struct str name, struct 
 {
         if (r->count == ENTITIES_MAX)
                 return fail_entity(r, at, "more than %u entities are declared", ENTITIES_MAX);
-        if (find_entity(r, name)) /* the first one counts, as in XML */
+        if (find_entity(r, name)) /* the first declaration counts, as in XML */
                 return 0;
         MEM_GROW(r->all, r->cap, r->count + 1);
         r->all[r->count++] = (struct entity){name, value};
         return 0;
 }
 
-/* <!ENTITY name "value">, of which *s begins behind the word. */
+/* Reads <!ENTITY name "value">; *s begins after the keyword. */
 static int declare(struct reader *r, struct str *s)
 {
         const char *at = s->p;
@@ -219,7 +218,7 @@ static int declare(struct reader *r, struct str *s)
         return add_entity(r, at, name, value);
 }
 
-/* <!DOCTYPE ...>, with what it declares; *s begins with it and is left behind it. */
+/* Reads <!DOCTYPE ...> with its declarations; *s begins with it and is moved past it. */
 static int document_type(struct reader *r, struct str *s)
 {
         const char *at = s->p;

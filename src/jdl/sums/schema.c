@@ -90,7 +90,7 @@ static const char *const rights[] = {
         [SUMS_ANYTHING] = "anything",
 };
 
-/* ---- checking */
+/* ---- checks */
 
 static bool is_value(enum sums_type type, struct str s)
 {
@@ -123,7 +123,7 @@ static int fail_element(const struct xml *x, struct err *err, const char *fmt, .
         return err_set(err, -EINVAL, "%s:%u: <%.100s>%s", x->file, x->line, x->name, what.text);
 }
 
-/* The names, with commas between. */
+/* Appends the names, separated by commas. */
 static void list_elements(const char *within, struct buf *out)
 {
         size_t start = out->n;
@@ -143,7 +143,7 @@ static void list_attributes(const struct sums_element *e, struct buf *out)
                 buf_addz(out, "no attributes");
 }
 
-/* Marks of namespaces and schemas, which editors write. */
+/* Returns whether it is an attribute of XML namespaces or schemas, which editors add. */
 static bool is_xml_own(const char *name)
 {
         return str_starts(str_of(name), STR("xmlns")) || str_find(str_of(name), ':') > 0;
@@ -292,8 +292,8 @@ static void write_attributes(const struct sums_element *e, struct buf *out)
         buf_addz(out, "<xs:anyAttribute namespace=\"##other\" processContents=\"skip\"/>");
 }
 
-/* The content of an element: in any order each once, or any number of each, which leaves it to the reader how
- * many of one are right: a schema cannot say both. */
+/* Returns the content model of an element: each child once in any order, or any number of each. In the
+ * second case the reader checks the numbers, because a schema cannot express both. */
 static const char *content_of(const struct sums_element *e, const char **ret_attributes)
 {
         unsigned kinds = 0, many = 0;

@@ -1,5 +1,5 @@
-/* $JOBID and its like stand in URLs, where they become macros of the submit language; in the command they are
- * variables of the environment, of which the agent sets those of a dataset. */
+/* $JOBID and the other variables of jobs become macros of the submit language in URLs. In the command they
+ * are variables of the environment; the agent sets those of a dataset. */
 #include "jdl/sums/sums.h"
 
 #include <ctype.h>
@@ -12,7 +12,7 @@
 #include "jdl/script.h"
 #include "jdl/sums/schema.h"
 
-#define FILES_DEFAULT 100u /* nFiles, when it is not given */
+#define FILES_DEFAULT 100u /* nFiles if it is not given */
 #define SCRIPT_NAME   ".sums.csh"
 
 struct job {
@@ -24,11 +24,11 @@ struct job {
         struct sums_told *told;
         struct err *err;
         struct arena arena;
-        struct buf lines; /* of the submit language */
+        struct buf lines; /* lines of the submit language */
         struct condor_dataset dataset;
         struct condor_source *sources;
         bool has_input;
-        bool by_events; /* numbers of files are numbers of events */
+        bool by_events; /* limits count events instead of files */
 };
 
 static int fail_element(struct job *j, const struct xml *x, const char *fmt, ...)
@@ -56,7 +56,7 @@ static bool is_true(const char *value)
         return value && (str_eqz(str_trim(str_of(value)), "true") || str_eqz(str_trim(str_of(value)), "1"));
 }
 
-/* An attribute's value, which the schema has checked. */
+/* Returns an attribute's value, which the schema has checked. */
 static uint64_t count_of(const struct xml *x, const char *name)
 {
         const char *value = xml_get(x, name);
@@ -83,7 +83,7 @@ static bool is_one_line(struct str s)
         return true;
 }
 
-/* A variable of a job as a macro; false: there is none for it. */
+/* Appends the macro for a variable of a job; returns false if there is none. */
 static bool job_variable(struct job *j, struct str name, struct buf *out)
 {
         if (str_eqz(name, "JOBID"))
@@ -102,8 +102,9 @@ static bool job_variable(struct job *j, struct str name, struct buf *out)
         return true;
 }
 
-/* Text with $NAME and ${NAME} in it. Variables of jobs become macros, where they may stand; those of the
- * submit's environment are put in as they are now. What comes is text of the submit language if `jobs`. */
+/* Replaces $NAME and ${NAME} in a text. Variables of jobs become macros, where these are allowed;
+ * variables of the submit's environment are replaced by their current values. The result is text of the
+ * submit language if `jobs`. */
 static int put_variables(struct job *j, const struct xml *x, struct str text, bool jobs, struct buf *out)
 {
         while (text.n) {
@@ -158,7 +159,7 @@ static int put_variables(struct job *j, const struct xml *x, struct str text, bo
 
 /* ---- URLs */
 
-/* The path of a file: URL of this file system, from the folder of the submit. */
+/* Appends the path of a file: URL of this file system, relative to the submit folder. */
 static int put_path(struct job *j, const struct xml *x, const char *attribute, struct str url, bool jobs,
                     struct buf *out)
 {
@@ -225,7 +226,7 @@ static int streams(struct job *j)
         return rc ? rc : stream(j, "stderr", "error");
 }
 
-/* ---- what is shipped */
+/* ---- inputs that are sent */
 
 struct files {
         struct job *j;
@@ -273,7 +274,7 @@ static int sandbox(struct job *j)
         return 0;
 }
 
-/* ---- what comes back */
+/* ---- outputs */
 
 static void on_folder(void *to, struct str path)
 {
@@ -281,7 +282,7 @@ static void on_folder(void *to, struct str path)
         *(bool *)to = true;
 }
 
-/* Where an output goes: a file's path, a folder's with a slash behind it, or a URL. */
+/* Appends where an output goes: a file's path, a folder's path with a trailing slash, or a URL. */
 static int put_destination(struct job *j, const struct xml *x, struct buf *out)
 {
         struct str url = str_trim(str_of(xml_get(x, "toURL")));
@@ -332,16 +333,16 @@ static int outputs(struct job *j)
                 buf_printf(&names, "%s%s", names.n ? ", " : "", buf_z(&name));
                 buf_printf(&remaps, "%s%s=%s", remaps.n ? ";" : "", buf_z(&name), buf_z(&to));
         }
-        /* Nothing else comes back. */
+        /* No other files are transferred back. */
         buf_printf(&j->lines, "transfer_output_files = %s\n", names.n ? buf_z(&names) : "\"\"");
         if (remaps.n)
                 buf_printf(&j->lines, "transfer_output_remaps = \"%s\"\n", buf_z(&remaps));
         return 0;
 }
 
-/* ---- the files that it is about */
+/* ---- input files of the dataset */
 
-/* catalog:HOST?QUERY names STAR's catalog, of which this server's has the place. */
+/* catalog:HOST?QUERY names STAR's catalog; this server's catalog is used in its place. */
 static const char *catalog_url(struct job *j, const struct xml *x, struct str url)
 {
         struct str query = str_skip(url, 8), host;
@@ -380,7 +381,7 @@ static int input(struct job *j, const struct xml *x, struct condor_source *ret)
                                     STR_ARG(str_head(text, 100)));
         if (!is_one_line(text))
                 return fail_element(j, x, "URL has a control character in it");
-        if (str_istarts(text, STR("command:"))) /* it is a shell's, which knows its variables */
+        if (str_istarts(text, STR("command:"))) /* a shell runs the command and expands variables */
                 buf_str(&url, text);
         else
                 rc = put_variables(j, x, text, false, &url);
@@ -436,7 +437,7 @@ static int inputs(struct job *j)
 
 /* ---- limits */
 
-/* A number that stands as an attribute of <job>, or as an element within <ResourceUsage>. */
+/* Returns a number that is an attribute of <job>, or an element within <ResourceUsage>. */
 static uint64_t usage(const struct job *j, const char *attribute, const char *within, const char *element)
 {
         const struct xml *x = xml_child(xml_child(xml_child(j->x, "ResourceUsage"), within), element);
@@ -471,7 +472,7 @@ static int limits(struct job *j)
                 return fail_element(j, j->x, "minWallTime is more than maxWallTime");
         if (max_time > 10000000 || min_time > 10000000)
                 return fail_element(j, j->x, "has a wall time of more than 10000000 minutes");
-        if (j->by_events) { /* what counts files counts events */
+        if (j->by_events) { /* the limit counts events instead of files */
                 events = most ? most : events;
                 event_rate = rate > 0 ? rate : event_rate;
                 rate = 0;
@@ -539,7 +540,7 @@ static void environment(struct job *j)
                 script_value(&one, str_of(values[i]));
                 args_add(&all, buf_view(&one));
         }
-        if (!j->has_input) { /* of a dataset, the agent sets them */
+        if (!j->has_input) { /* with a dataset the agent sets them */
                 static const char *const fixed[] = {"INPUTFILECOUNT=0", "PROCESSID=$(Process)",
                                                     "JOBINDEX=$(Process)"};
 
@@ -560,7 +561,7 @@ static void environment(struct job *j)
                 args_add(&all, buf_view(&one));
         }
         args_join_v2(&text, &all);
-        /* Within the quotes around it, a quote is written twice. */
+        /* A quote within the quoted value is doubled. */
         buf_addz(&j->lines, "environment = \"");
         for (size_t i = 0; i < text.n; i++) {
                 if (text.p[i] == '"')
@@ -570,7 +571,7 @@ static void environment(struct job *j)
         buf_addz(&j->lines, "\"\n");
 }
 
-/* Is it a shell that reads a script, in place of a command that is put before one? */
+/* Returns whether the shell reads a script; otherwise it is a command to put before one. */
 static bool is_interpreter(struct str shell)
 {
         static const char *const names[] = {"csh", "tcsh", "sh",   "bash",   "dash",
@@ -617,7 +618,7 @@ static int script(struct job *j)
         return 0;
 }
 
-/* ---- all of it */
+/* ---- the whole description */
 
 static int folder(struct job *j, const char *element, char **ret)
 {

@@ -1,14 +1,13 @@
-/* sums: a description of STAR's Unified Meta Scheduler (SUMS) becomes a request.
+/* sums: translates a description of STAR's Unified Meta Scheduler (SUMS) to a request.
  *
- * The description is XML: a command for csh, the files that it is about (by catalog, list, command or path),
- * how they are cut into processes, what is shipped, and where outputs go. The files are a dataset as the
- * submit language has it (jdl/condor), and the rest becomes lines of that language, so that every default is
- * the same. What has no equivalent is an error or a warning, which names its line. The manual is
+ * The description is XML: a command for csh, its input files (by catalog, list, command or path), how they
+ * are split into processes, which files are sent, and where outputs go. The input files become a dataset
+ * (jdl/condor), and the rest becomes lines of the submit language, so that every default is the same.
+ * Anything without an equivalent is an error or a warning that names its line. The manual is
  * drover-sums(7).
  *
  * Source: the manual of the STAR scheduler and SUMS_UJDL.xsd (star.bnl.gov, public/comp/Grid/scheduler).
- * Pure: files, commands and the catalog come through struct form_world.
- */
+ * Pure: files, commands and the catalog come through struct form_world. */
 #pragma once
 #include "jdl/condor/condor.h"
 #include "jdl/sums/entities.h"
@@ -18,7 +17,7 @@
 struct sums_job {
         const char *file; /* for messages */
         struct str text;
-        const struct entity *entities; /* of a template */
+        const struct entity *entities; /* for a template */
         size_t entity_count;
         const char *request_id; /* 32 hexadecimal digits */
 };

@@ -73,8 +73,8 @@ int tes_paths_add(struct tes_paths *p, struct str path, bool folder, struct err 
         return 0;
 }
 
-/* As strcmp, with '/' before all other bytes: what is in a folder stands right behind it. No path has a byte
- * below a blank. */
+/* Compares like strcmp, but with '/' before all other bytes, so that the content of a folder comes right
+ * after it. No path has a byte below a blank. */
 static int compare_paths(const char *a, const char *b)
 {
         while (*a && *a == *b)

@@ -38,14 +38,14 @@ const char *tes_backend_key(size_t n)
 
 struct reader {
         struct tes_task *ret;
-        json_t *task;     /* as it is kept; ours */
-        json_t *warnings; /* ours */
+        json_t *task;     /* the stored form; owned */
+        json_t *warnings; /* owned */
         struct err *err;
         struct tes_paths paths;
-        struct buf lines;   /* of the submit file */
+        struct buf lines;   /* lines of the submit file */
         struct buf inputs;  /* TransferInput */
         struct buf outputs; /* TransferOutput */
-        struct buf taken;   /* names of inputs */
+        struct buf taken;   /* names of inputs that are in use */
         struct buf remaps;
         struct form_part *part;
 };
@@ -77,7 +77,7 @@ static const char *type_name(int type)
         }
 }
 
-/* A member of a type, or NULL when it is absent or null. -EINVAL: another type. */
+/* Returns a member of a type, or NULL when it is absent or null. Returns -EINVAL for another type. */
 static int member(struct reader *r, const json_t *of, const char *at, const char *name, int type,
                   json_t **ret)
 {
@@ -107,7 +107,7 @@ static int path_member(struct reader *r, const json_t *of, const char *at, const
         return e;
 }
 
-/* Strings by names. */
+/* Reads an object whose values are strings. */
 static int map_member(struct reader *r, const json_t *of, const char *at, const char *name, json_t **ret)
 {
         int e = member(r, of, at, name, JSON_OBJECT, ret);
@@ -147,7 +147,7 @@ static void set_words(struct form_part *p, const char *name, const struct args *
 
 /* ---- inputs and outputs */
 
-/* FILE if it is not said; the task that is kept says it. */
+/* Reads the type, which is FILE if it is missing; the stored task then has it. */
 static int file_type(struct reader *r, json_t *file, const char *at, bool *ret_folder)
 {
         struct str type;
@@ -165,7 +165,8 @@ static int file_type(struct reader *r, json_t *file, const char *at, bool *ret_f
 
 #define TAKEN 1
 
-/* Each path is one input's, and one output's. TAKEN: it is in the list. */
+/* Adds the path to the list. Each path may belong to one input and one output. Returns TAKEN if it is in
+ * the list. */
 static int add_name(struct buf *list, struct str path)
 {
         BUF_CLEANUP struct buf name = {0};
@@ -179,7 +180,7 @@ static int add_name(struct buf *list, struct str path)
         return 0;
 }
 
-/* A URL as an element of a list of files. */
+/* Checks a URL for use in a list of files. */
 static int check_url(struct reader *r, struct str url, const char *at)
 {
         if (str_search(url, STR("://")) <= 0)
@@ -216,7 +217,7 @@ static int add_input_url(struct reader *r, struct str url, struct str path, bool
                 buf_char(&r->inputs, ',');
         for (size_t i = 0; i < whole.n; i++)
                 if (whole.p[i] == ',')
-                        buf_addz(&r->inputs, "%2C"); /* commas part the list */
+                        buf_addz(&r->inputs, "%2C"); /* a comma would separate elements of the list */
                 else
                         buf_char(&r->inputs, whole.p[i]);
         while (folder && str_ends(buf_view(&r->inputs), STR("/")))
@@ -270,7 +271,7 @@ static bool is_pattern(struct str path)
         return str_find(path, '*') >= 0 || str_find(path, '?') >= 0 || str_find(path, '[') >= 0;
 }
 
-/* The folder in which all that the pattern stands for is. */
+/* Returns the folder that has everything the pattern can match. */
 static struct str pattern_folder(struct str path)
 {
         while (is_pattern(path))
@@ -333,7 +334,7 @@ static int read_output(struct reader *r, json_t *out, const char *at)
         return folder ? mount(r, path, true, at, "path") : mount(r, tes_path_folder(path), true, at, "path");
 }
 
-/* Is the i-th file said before it, in the same words? Who lists what a job uses may come to a file twice. */
+/* Returns whether an earlier file in the list equals the i-th. A client may list the same file twice. */
 static bool said_before(const json_t *all, size_t i)
 {
         static const char *const words[] = {"path", "url", "content"};
@@ -403,7 +404,7 @@ static int read_volumes(struct reader *r)
 
 /* ---- resources */
 
-/* A value of a keyword, on one line; macros are none. */
+/* Adds the value of a keyword on one line, with macros escaped. */
 static int add_line(struct reader *r, const char *keyword, struct str value, const char *at)
 {
         for (size_t i = 0; i < value.n; i++)
@@ -460,7 +461,7 @@ static const char *key_of(const char *said)
         return NULL;
 }
 
-/* What is not known is neither kept nor acted on. */
+/* Unknown keys are neither stored nor acted on. */
 static int read_backend(struct reader *r, json_t *resources, struct buf *requirements)
 {
         json_t *all, *strict, *v;
@@ -503,7 +504,7 @@ static int read_resources(struct reader *r)
 
         if (e < 0)
                 return e;
-        buf_addz(&requirements, "TARGET.Runner =!= \"drover\""); /* another server is told of one step only */
+        buf_addz(&requirements, "TARGET.Runner =!= \"drover\""); /* another server receives only one step */
         e = member(r, res, "/resources", "cpu_cores", JSON_INTEGER, &cores);
         if (e == 0 && cores && (json_integer_value(cores) < 0 || json_integer_value(cores) > 1000000))
                 e = err_set(r->err, -EINVAL, "/resources/cpu_cores: a number from 0 to 1000000 is expected");
@@ -591,7 +592,8 @@ static int read_env(struct reader *r, const json_t *x, const char *at, const cha
         return 0;
 }
 
-/* As the runners of containers are told it: a registry's image, a file, or with a scheme of its own. */
+/* Reads an image in the form that container runners accept: a registry's image, a file, or a URL with a
+ * scheme of the engine. */
 static int read_image(struct reader *r, const json_t *x, const char *at, const char *head)
 {
         BUF_CLEANUP struct buf image = {0};
@@ -671,7 +673,7 @@ static int read_executors(struct reader *r)
         return e;
 }
 
-/* ---- the whole */
+/* ---- the whole task */
 
 static int no_file(void *arg, const char *path, struct buf *ret)
 {
@@ -692,7 +694,7 @@ static const char *no_variable(void *arg, const char *name)
         return NULL;
 }
 
-/* The job as a submit file has it; its one part is r->part. */
+/* Reads the lines as a submit file; its one part is r->part. */
 static int read_lines(struct reader *r, int64_t now_s)
 {
         const struct form_world world = {.read_file = no_file,
@@ -734,7 +736,7 @@ static void set_mounts(struct reader *r)
         set_text(r->part, "ContainerMounts", buf_view(&mounts));
 }
 
-/* Its length as JSON, without blanks, is at most what a task may have. */
+/* Checks that its length as compact JSON is within the limit of a task. */
 static int check_length(const json_t *v, struct err *err)
 {
         size_t n = json_dumpb(v, NULL, 0, JSON_COMPACT);
@@ -768,7 +770,7 @@ static int set_files(struct reader *r)
                 e = read_volumes(r);
         if (e < 0)
                 return e;
-        if (r->ret->content_count) /* the folder of the spooled files */
+        if (r->ret->content_count) /* the folder of the uploaded contents */
                 buf_printf(&r->inputs, "%s" TES_FOLDER, r->inputs.n ? "," : "");
         set_text(r->part, "TransferInput", buf_view(&r->inputs));
         set_text(r->part, "TransferOutput", buf_view(&r->outputs));
@@ -810,7 +812,7 @@ int tes_read(const json_t *task, int64_t now_s, struct tes_task *ret, struct err
                 reader_deinit(&r);
                 return err_set(err, -EINVAL, "a task is an object");
         }
-        e = check_length(task, err); /* before anything is made of what it has */
+        e = check_length(task, err); /* before anything is allocated for its content */
         if (e < 0) {
                 reader_deinit(&r);
                 return e;
@@ -833,7 +835,7 @@ int tes_read(const json_t *task, int64_t now_s, struct tes_task *ret, struct err
         if (e == 0) {
                 set_mounts(&r);
                 form_set(r.part, STR("StreamsInSandbox"), STR("true"), 0);
-                /* nobody would release it: it fails */
+                /* nobody would release it, so a held task is removed and thus fails */
                 form_set(r.part, STR("PeriodicRemove"), STR("JobStatus == 5 && HoldReasonCode =!= 1"), 0);
                 form_set(r.part, STR("PeriodicRemoveReason"), STR("strcat(\"" TES_HELD "\", HoldReason)"), 0);
                 e = set_document(&r);

@@ -48,7 +48,7 @@ int tes_view_read(struct str name, enum tes_view *ret)
         return -EINVAL;
 }
 
-/* RFC 3339; nothing for a time that has not come. */
+/* Writes a time in RFC 3339; nothing for a time that has not come. */
 static void write_time(struct json *j, const char *key, int64_t ms)
 {
         time_t s = (time_t)(ms / 1000);
