@@ -109,7 +109,7 @@ export async function submit(root, page) {
         ]});
         places.update(quote.places);
         told.replaceChildren(h("h2", {}, "It can be submitted"), h("p", {}, `${number(dry.jobs)} ${dry.jobs === 1 ? "job" : "jobs"}. `,
-            quote.start_ms ? ["The first would start ", when(quote.start_ms), quote.end_ms ? [", the last end ", when(quote.end_ms), ` (in ${duration(quote.end_ms - Date.now())})`] : ", and nobody knows yet how long they run", "."]
+            quote.start_ms ? ["The first would start ", when(quote.start_ms), quote.end_ms ? [", the last end ", when(quote.end_ms), ` (in ${duration(quote.end_ms - Date.now())})`] : ", and how long they run is not known yet", "."]
                 : "No place would take it now: see what each says.", quote.price ? ` The price would be ${number(quote.price)}.` : ""),
             dry.warnings?.length ? h("ul", {}, dry.warnings.map(w => h("li", {}, said(w)))) : "", quote.places.length ? places.element : "");
     }

@@ -163,7 +163,7 @@ static int load_cert(struct ca *ca, struct str pem, int64_t now_ms, struct err *
                 return err_set(err, -EINVAL, "ca.crt is not the certificate of an authority");
         if (X509_cmp_time(X509_get0_notAfter(ca->cert), &now) < 0)
                 return err_set(err, -EINVAL,
-                               "ca.crt is past its end: remove both ca.crt and ca.key to begin a new "
+                               "ca.crt has expired: remove both ca.crt and ca.key to begin a new "
                                "authority (agents then join again)");
         return 0;
 }

@@ -75,8 +75,7 @@ static int look_at_proxy(struct str data, int64_t *ret_expires_ms, struct err *e
         if (count == 0)
                 return err_set(err, -EINVAL, "there is no certificate in it: a proxy is PEM");
         if (str_search(data, STR("PRIVATE KEY-----")) < 0)
-                return err_set(err, -EINVAL,
-                               "there is no private key in it, without which a proxy is of no use");
+                return err_set(err, -EINVAL, "there is no private key in it, which a proxy needs");
         return 0;
 }
 

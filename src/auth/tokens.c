@@ -179,11 +179,10 @@ int tokens_add(struct tokens *ts, const struct token *t, struct store_batch *b, 
                                "the owners \"" STR_FMT "\" are not name@domain, *@domain or any",
                                STR_ARG(t->owners));
         if (!words_good(t->tags) || !words_good(t->labels))
-                return err_set(
-                        err, -EINVAL,
-                        "tags and labels are words of at most %d bytes, without quotes and backslashes, with "
-                        "commas between",
-                        CSR_NAME_MAX);
+                return err_set(err, -EINVAL,
+                               "tags and labels are words of at most %d bytes, without quotes and "
+                               "backslashes, separated by commas",
+                               CSR_NAME_MAX);
         if (t->limited && t->uses_left == 0)
                 return err_set(err, -EINVAL, "a token of no uses");
         if (t->kind == TOKEN_USER && count_of(ts, t->name) >= TOKENS_OF_ONE_MAX)

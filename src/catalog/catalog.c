@@ -15,7 +15,8 @@ int catalog_open(const char *address, struct catalog **ret, struct err *err)
         for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
                 if (str_starts(str_of(address), str_of(kinds[i].name)))
                         return kinds[i].ops->open(address + strlen(kinds[i].name), ret, err);
-        return err_set(err, CATALOG_INVALID, "\"%s\" is no catalog: write sqlite:/path/of/file", address);
+        return err_set(err, CATALOG_INVALID, "\"%s\" is not a catalog's address: write sqlite:/path/of/file",
+                       address);
 }
 
 void catalog_close(struct catalog *c)
@@ -55,13 +56,13 @@ static int check_meta(const struct catalog_file *f, struct err *err)
                 if (!catalog_key_is_valid(m->key))
                         return err_set(err, CATALOG_INVALID,
                                        "\"" STR_FMT
-                                       "\" is no key of metadata: letters, digits and _, at most "
+                                       "\" is not a metadata key: letters, digits and _, at most "
                                        "%u, and no word of queries (name, size, storage, host, …)",
                                        STR_ARG(str_head(m->key, 80)), CATALOG_KEY_MAX);
                 if (m->value.type == CATALOG_TEXT)
                         r = check_text(m->value.text, CATALOG_VALUE_MAX, "a value", err);
                 else if (m->value.type == CATALOG_REAL && !isfinite(m->value.real))
-                        r = err_set(err, CATALOG_INVALID, "a value is no number");
+                        r = err_set(err, CATALOG_INVALID, "a value is not a number");
                 if (r != 0)
                         return err_prefix(err, r, STR_FMT, STR_ARG(m->key));
         }

@@ -55,7 +55,7 @@ static const char *const statement_sql[ST_COUNT] = {
 int db_corrupt(const struct db *q, const char *what, struct err *err)
 {
         return err_set(err, CATALOG_CORRUPT,
-                       "%s is damaged (%s); nothing was changed. Put back a backup of it, or make it anew "
+                       "%s is damaged (%s); nothing was changed. Put back a backup of it, or make it again "
                        "from a list: drover catalog import",
                        q->path, what);
 }

@@ -256,7 +256,7 @@ static int try_condition(struct search *s, const struct catalog_condition *c)
                 struct catalog_value v;
 
                 if (!column_value_unpack(s->scratch.values[i], &v))
-                        return db_corrupt(s->q, "a value of metadata is none", s->err);
+                        return db_corrupt(s->q, "a metadata value is malformed", s->err);
                 good[i] = catalog_condition_holds(c, &v);
                 r = check_time(s);
                 if (r != 0)
@@ -361,7 +361,7 @@ static int evaluate(struct search *s, unsigned slot)
                         ad_remove(p->ad, p->used[i].symbol);
                 } else {
                         if (!column_value_unpack(s->used[i].values[code], &v))
-                                return db_corrupt(s->q, "a value of metadata is none", s->err);
+                                return db_corrupt(s->q, "a metadata value is malformed", s->err);
                         set_attribute(p->ad, p->used[i].symbol, &v);
                 }
         }
@@ -489,7 +489,7 @@ static int add_meta(struct search *s, unsigned slot)
                         continue;
                 m->key = s->q->names[s->meta_keys[i] - KEY_FIRST];
                 if (!column_value_unpack(s->meta[i].values[code], &m->value))
-                        return db_corrupt(s->q, "a value of metadata is none", s->err);
+                        return db_corrupt(s->q, "a metadata value is malformed", s->err);
                 f->meta_count++;
         }
         return r;

@@ -178,7 +178,7 @@ static int read_condition(struct catalog_query *q, struct str text, struct err *
                         break;
         if (!is_name(key) || i == sizeof(operators) / sizeof(operators[0]))
                 return err_set(err, CATALOG_INVALID,
-                               "\"" STR_FMT "\" is no condition: write KEY=VALUE, with one of "
+                               "\"" STR_FMT "\" is not a condition: write KEY=VALUE, with one of "
                                "= != < > <= >= ~ !~ [] ][",
                                STR_ARG(str_head(text, 100)));
         rest = str_trim(str_skip(rest, strlen(operators[i].sign)));

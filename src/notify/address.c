@@ -31,7 +31,7 @@ int address_mail_check(struct str text, struct err *err)
                 return err_set(err, -EINVAL, "a mail address of more than %d bytes", ADDRESS_MAIL_MAX);
         if (name.n == 0 || name.n > 64 || !all_of(name, ".+-_=") || strchr("-.+=", name.p[0]) ||
             (at >= 0 && (host.n == 0 || !all_of(host, ".-") || strchr("-.", host.p[0]))))
-                return err_set(err, -EINVAL, "'" STR_FMT "' is no mail address: write name@host",
+                return err_set(err, -EINVAL, "'" STR_FMT "' is not a mail address: write name@host",
                                STR_ARG(text));
         return 0;
 }
@@ -53,7 +53,8 @@ static int read_url(CURLU *u, struct str text, struct address_url *ret, struct e
             curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) != CURLUE_OK ||
             curl_url_get(u, CURLUPART_HOST, &host, 0) != CURLUE_OK ||
             curl_url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK)
-                return err_set(err, -EINVAL, "'" STR_FMT "' is no web address", STR_ARG(str_head(text, 200)));
+                return err_set(err, -EINVAL, "'" STR_FMT "' is not a web address",
+                               STR_ARG(str_head(text, 200)));
         ret->tls = strcmp(scheme, "https") == 0;
         if (!ret->tls && strcmp(scheme, "http") != 0)
                 return err_set(err, -EINVAL, "'" STR_FMT "' begins with neither https:// nor http://",
@@ -100,7 +101,7 @@ int address_entry_parse(struct str text, struct address_entry *ret, struct err *
         }
         if (!good || host.n == 0 || host.n > ADDRESS_HOST_MAX ||
             !(host.p[0] == '[' ? host.p[host.n - 1] == ']' && all_of(host, "[]:.") : all_of(host, ".-_")))
-                return err_set(err, -EINVAL, "'" STR_FMT "' is no host: write host or host:port",
+                return err_set(err, -EINVAL, "'" STR_FMT "' is not a host: write host or host:port",
                                STR_ARG(str_head(text, 100)));
         for (size_t i = 0; i < host.n; i++)
                 ret->host[i] = (char)tolower((unsigned char)host.p[i]);

@@ -147,9 +147,9 @@ static void a_bad_workflow_is_told(void **state)
                      "\"files\": [{\"id\": \"f\", \"sizeInBytes\": 1e19}]}}}"),
                  "x.json: the size of file \"f\" makes no sense"},
                 {STR("{\"workflow\": {\"tasks\": [{\"id\": \"a\", \"runtime\": \"ten\"}]}}"),
-                 "x.json: task \"a\": its run time makes no sense"},
+                 "x.json: task \"a\": its run time is invalid"},
                 {STR("{\"workflow\": {\"tasks\": [{\"id\": \"a\", \"cores\": 1e9}]}}"),
-                 "x.json: task \"a\": its number of cores makes no sense"},
+                 "x.json: task \"a\": its number of cores is invalid"},
                 {STR("{\"workflow\": {\"tasks\": [{\"id\": \"a\", \"memory\": 1e30}]}}"),
                  "x.json: task \"a\": its memory makes no sense"},
         };

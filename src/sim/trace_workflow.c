@@ -325,9 +325,9 @@ static int add_copy(struct workflow *f, struct sim_workload *w, const struct sim
                 struct sim_job *j;
 
                 if (!value_of(t, "runtimeInSeconds", "runtime", 1e9, &run_s))
-                        return bad(f, t, "its run time makes no sense");
+                        return bad(f, t, "its run time is invalid");
                 if (!value_of(t, "coreCount", "cores", 1e6, &cores))
-                        return bad(f, t, "its number of cores makes no sense");
+                        return bad(f, t, "its number of cores is invalid");
                 if (!value_of(t, "memoryInBytes", "memory", 1e15, &memory))
                         return bad(f, t, "its memory makes no sense");
                 f->untimed += copy == 0 && !json_object_get(t->ran, "runtimeInSeconds") &&

@@ -317,7 +317,7 @@ int store_open_at(const char *address, const struct store_place *place, struct s
                 }
         if (!ops)
                 return err_set(err, -EINVAL,
-                               "\"%s\" is no address of a store: write sqlite:/path/file.db or "
+                               "\"%s\" is not a store's address: write sqlite:/path/file.db or "
                                "postgresql://USER@HOST/DATABASE",
                                address);
         r = ops->open(path, place, &be, &last_seq, &network, err);

@@ -51,7 +51,7 @@ int pg_name(struct postgres *pg, struct err *err)
         PQfreemem(message);
         if (!given)
                 return err_set(err, -EINVAL,
-                               "the store's address is no valid postgresql:// URI: write "
+                               "the store's address is not a valid postgresql:// URI: write "
                                "postgresql://USER@HOST:PORT/DATABASE (see \"Connection URIs\" in "
                                "PostgreSQL's documentation of libpq)");
         buf_printf(&name, "the PostgreSQL database %s",

@@ -398,7 +398,7 @@ static void test_addresses(void **state)
                 int result;
                 const char *text;
         } cases[] = {
-                {mem_dupz("postgresql://ann:secret@[x/y"), -EINVAL, "no valid postgresql:// URI"},
+                {mem_dupz("postgresql://ann:secret@[x/y"), -EINVAL, "not a valid postgresql:// URI"},
                 {mem_dupz("postgresql://ann:secret@/y?sslmode=perhaps&host=/nowhere"), -ENOTCONN, "sslmode"},
                 {mem_dupz("postgresql://postgres@/test?host=/nowhere"), -ENOTCONN, "/nowhere"},
                 {address_of("postgres", "nosuch", ""), -ENOTCONN, "\"nosuch\" does not exist"},

@@ -275,8 +275,8 @@ def test_allocations_transfers_and_quotes(instance):
     charge = [m for m in movements(instance, "physics.cms") if m["what"] == "charge"][-1]
     assert charge["request"] == request and -charge["amount"] < 100  # by its time alone, as was promised
     assert [q["used"] for q in instance.json("bank", "quotes")["quotes"]] == [True]
-    assert "is no time" in instance.cli("bank", "deposit", "physics", "1", "--end", "tomorrow", code=2).err
-    assert "is no amount" in instance.cli("bank", "deposit", "physics", "1.5", code=2).err
+    assert "is not a time" in instance.cli("bank", "deposit", "physics", "1", "--end", "tomorrow", code=2).err
+    assert "is not an amount" in instance.cli("bank", "deposit", "physics", "1.5", code=2).err
     assert "would have ended" in instance.cli("bank", "deposit", "physics", "1", "--end", "2020-01-01", code=2).err
     books_balance(instance)
 

@@ -53,7 +53,7 @@ def test_scan_and_verify(instance):
     count = sum(os.path.isfile(os.path.join(d, f)) and not os.path.islink(os.path.join(d, f))
                 for d, _, files in os.walk(data) for f in files)
     out = instance.cli("catalog", "scan", data, "--prefix", "d/", "--checksum", "--meta", "kind=doc", "--store", "local")
-    assert out.startswith(f"{count} added") and "passed over" in out.err
+    assert out.startswith(f"{count} added") and "were skipped" in out.err
     file = instance.json("catalog", "show", "d/a file%.txt")
     assert file["replicas"] == [{"url": f"file://{HOST}{data}/a%20file%25.txt", "host": HOST, "store": "local"}]
     assert instance.cli("catalog", "scan", data, "--prefix", "d/").startswith(f"0 added, {count} changed")
@@ -103,16 +103,16 @@ def test_import_csv_and_json(instance):
 @pytest.mark.parametrize("name, text, says", [
     ("x.csv", "size,url\n1,file:/a\n", "one of them is \"name\""),
     ("x.csv", "", "is empty"),
-    ("x.csv", "name,size\na,many\n", "line 2: the size is no number"),
+    ("x.csv", "name,size\na,many\n", "line 2: the size is not a number"),
     ("x.csv", "name\na,b,c\n", "line 2: the row has more fields"),
     ("x.csv", "name\n\"open\n", "a quote is not closed"),
-    ("x.csv", "name,run number\na,5\n", "no key of metadata"),
+    ("x.csv", "name,run number\na,5\n", "not a metadata key"),
     ("x.csv", "name,url\na,/no/url\n", "is no URL"),
-    ("x.jsonl", '{"name": "a"}\n{"name": \n', "line 2: this is no object"),
+    ("x.jsonl", '{"name": "a"}\n{"name": \n', "line 2: this is not a JSON object"),
     ("x.jsonl", '{"name": "a", "size": "5"}\n', "size"),
     ("x.jsonl", '{"name": "a", "metadata": {"k": [1]}}\n', "is a text, a number, true or false"),
     ("x.json", '{"name": "a"}', 'a list of files is expected'),
-    ("x.json", '[1, 2]', "is no object"),
+    ("x.json", '[1, 2]', "is not an object"),
     ("x.json", '[', "x.json: line"),
 ])
 def test_bad_imports_name_what_is_wrong(instance, name, text, says):

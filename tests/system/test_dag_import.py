@@ -39,9 +39,9 @@ OLD = {"workflow": {"tasks": [{"name": "a b", "runtime": 0.01, "cores": 2, "chil
 
 @pytest.mark.parametrize("text,words", [
     ("", "no tasks"), ("[1, 2", "no tasks"), ('{"workflow": {"tasks": []}}', "no tasks"), ('{"workflow": {"tasks": [{}]}}', "task number 1 has neither id nor name"),
-    ('{"workflow": {"tasks": [{"id": "a", "runtime": -1}]}}', "its run time makes no sense"),
-    ('{"workflow": {"tasks": [{"id": "a", "runtime": "x"}]}}', "its run time makes no sense"),
-    ('{"workflow": {"tasks": [{"id": "a", "cores": 1e9}]}}', "its number of cores makes no sense"),
+    ('{"workflow": {"tasks": [{"id": "a", "runtime": -1}]}}', "its run time is invalid"),
+    ('{"workflow": {"tasks": [{"id": "a", "runtime": "x"}]}}', "its run time is invalid"),
+    ('{"workflow": {"tasks": [{"id": "a", "cores": 1e9}]}}', "its number of cores is invalid"),
     ('{"workflow": {"tasks": [{"id": "a"}, {"id": "a"}]}}', "there are two of this name"),
     ('{"workflow": {"tasks": [{"id": "a", "parents": ["x"]}]}}', "a parent or child of it is not in the workflow"),
     ('{"workflow": {"tasks": [{"id": "a", "parents": ["a"]}]}}', "in a circle"),

@@ -121,7 +121,7 @@ def test_queries_limits_and_stores(instance):
 @pytest.mark.parametrize("lines, says", [
     (["nothing/*.txt"], "'nothing/*.txt' matches no file"),
     (["catalog:n=5"], "'catalog:n=5' has no files"),
-    (["catalog:n"], "is no condition"),
+    (["catalog:n"], "is not a condition"),
     (["catalog:dataset=none"], "there is no dataset none"),
     (["catalog:star.bnl.gov?n=1"], 'there is no catalog "star.bnl.gov"'),
     (["filelist:none"], "the list 'none' can't be read"),

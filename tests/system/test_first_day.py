@@ -565,7 +565,7 @@ def test_nothing_said_is_answered_with_what_is_missing(shared):
     for word in ("show", "tail", "why", "log"):
         assert "missing ID" in shared.cli(word, code=2).err, word
     assert "missing COMMAND" in shared.cli("run", code=2).err
-    assert "is no id" in shared.cli("hold", "everything", code=2).err
+    assert "is not an id" in shared.cli("hold", "everything", code=2).err
     assert "did you mean --memory?" in shared.cli("run", "--memry", "1G", "--", "true", code=2).err
     assert "unexpected argument" in shared.cli("why", "1", "hello", code=2).err
 
@@ -657,7 +657,7 @@ def test_wait_without_an_id_is_for_all_that_is_mine(instance):
 def test_a_command_is_quoted_as_it_is_submitted(shared):
     assert "1 job: no place would take it" in shared.cli("quote", "--cpus", "4000", "--", "sleep", "5")
     shared.cli("run", "--", "true")
-    assert "nobody knows yet how long it takes" in shared.cli("quote", "--", "expr", "5"), "jobs of other programs tell nothing of it"
+    assert "how long it takes is not known yet" in shared.cli("quote", "--", "expr", "5"), "jobs of other programs tell nothing of it"
     assert "it would start now and end now" in shared.cli("quote", "--", "true")
     assert json.loads(shared.cli("quote", "--json", "--array", "7", "--", "sleep", "5"))["jobs"] == 7
     assert "give one FILE, or a command" in shared.cli("quote", "--cpus", "2", "job.sub", code=2).err

@@ -368,7 +368,7 @@ def test_signals_go_down(two):
         assert "1 job signalled" in two.cli("signal", str(request), name)
         wait_until(lambda n=n: two.exists("got") and len(two.read("got").split()) == n + 1)
     assert two.read("got").split() == ["USR1", "USR2", "HUP", "USR1"]
-    assert "no signal" in two.cli("signal", str(request), "NONE", code=2).err
+    assert "not a signal" in two.cli("signal", str(request), "NONE", code=2).err
     assert "suspend" in two.cli("signal", str(request), "STOP", code=None).err
     two.cli("signal", str(request), "TERM")
     two.wait(request, code=1)

@@ -191,7 +191,7 @@ ENDS = {
     "an ad that is none": (offered(ad="[ Cpus = "), ""),
     "a signal of 0": (signal_of(0), "a result has the signal 0"),
     "a signal below all": (signal_of(-2**31), "a result has the signal -2147483648"),
-    "an outcome that there is not": (lambda site: {"result": {"jobs": [{"outcome": 77}]}}, "has an outcome"),
+    "an outcome that there is not": (lambda site: {"result": {"jobs": [{"outcome": 77}]}}, "has an unknown outcome"),
     "a hash that is none": (lambda site: {"spool_read": {"request": 1, "sha256": b"x"}}, "is not 32 bytes long"),
     "members past the end": (lambda site: {"accept": {"attempts": [
         {"request": 1, "members": [{"first": 2**32 - 1, "count": 5}]}]}}, "passes the end"),
@@ -498,7 +498,7 @@ def test_a_session_ends_with_its_certificate(request):
         one.server("--config", config)
         liar = Liar(one, "brief")
         liar.hello()
-        assert "certificate of this session has ended" in liar.ended()
+        assert "certificate of this session has expired" in liar.ended()
         with pytest.raises(Ended):
             liar.hello()
 

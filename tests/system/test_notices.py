@@ -265,7 +265,7 @@ def test_addresses_that_are_none(instance, box, to):
     part = {"attributes": {"Cmd": '"/bin/true"', "JobNotification": "2", "NotifyUser": '"' + to + '"'}}
     status, answer = instance.call("POST", "/v1/requests",
                                    {"uuid": "00000000-0000-4000-8000-000000000001", "parts": [part]})
-    assert status == 400 and "is no mail address" in json.dumps(answer), answer
+    assert status == 400 and "is not a mail address" in json.dumps(answer), answer
     assert not box.tries()
 
 

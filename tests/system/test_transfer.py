@@ -249,7 +249,7 @@ def test_storks_ads(one, web, other):
 
 def test_words_that_are_wrong(instance):
     instance.server()
-    for more, why in ((dict(dap_type="copy"), "is not known"), (dict(checksum="sha256:12"), "checksum"), (dict(restart_in="soon"), "is no time"),
+    for more, why in ((dict(dap_type="copy"), "is not known"), (dict(checksum="sha256:12"), "checksum"), (dict(restart_in="soon"), "is not a time"),
                       (dict(third_party="maybe"), "auto, never or always"), (dict(alt_protocols="http"), "pairs"), (dict(max_retry="-1"), "number")):
         instance.write("bad.sub", data("http://a/b", "http://c/d", **more))
         assert why in instance.cli("submit", "bad.sub", code=1).err

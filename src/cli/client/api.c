@@ -293,9 +293,8 @@ int api_path_check(struct buf *path)
 {
         if (path->n <= PATH_MAX_BYTES)
                 return 0;
-        return cli_error(CLI_USAGE,
-                         "that is too much for one call: give fewer ids, ranges (7.0-99), or a shorter "
-                         "constraint");
+        return cli_error(CLI_USAGE, "the call is too large: give fewer ids, ranges (7.0-99), or a shorter "
+                                    "constraint");
 }
 
 /* Rest of a listing, and the document that it becomes with --json. */

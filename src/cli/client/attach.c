@@ -49,7 +49,7 @@ bool attach_has_terminal(void)
 {
         if (isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1)
                 return true;
-        cli_error(CLI_USAGE, "standard input or output is no terminal; drover exec -i passes what is read "
+        cli_error(CLI_USAGE, "standard input or output is not a terminal; drover exec -i passes what is read "
                              "from a file or a pipe");
         return false;
 }

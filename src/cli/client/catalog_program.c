@@ -129,9 +129,9 @@ static int take_file(struct asking *a, struct view line)
         struct form_found f;
 
         if (view_type(view_get(line, "replicas")) != VIEW_ARRAY)
-                return fail_line(a, "is no file: it has no list of replicas");
+                return fail_line(a, "is not a file: it has no list of replicas");
         if (view_there(size) && (view_type(size) != VIEW_NUMBER || view_integer(size, -1) < 0))
-                return fail_line(a, "has a size that is no whole number");
+                return fail_line(a, "has a size that is not a whole number");
         catalog_file_read(line, a->order, &a->arena, &f, a->replicas);
         for (size_t i = 0; i < f.replica_count; i++) {
                 if (str_find(f.replicas[i].url, ':') < 1)
@@ -155,10 +155,10 @@ static int take_line(struct asking *a, struct str text)
         if (text.n == 0)
                 return 0;
         if (a->ended)
-                return fail_line(a, "comes behind its end");
+                return fail_line(a, "comes after its end");
         line = view_of(text);
         if (view_type(line) != VIEW_OBJECT || line.text.n != text.n)
-                return fail_line(a, "is no object of JSON");
+                return fail_line(a, "is not a JSON object");
         if (view_there(view_get(line, "error"))) {
                 BUF_CLEANUP struct buf what = {0}, safe = {0};
 

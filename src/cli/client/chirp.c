@@ -188,11 +188,11 @@ static int read_reply(struct str line, struct chirp_reply *ret, struct err *err)
         int r = 0;
 
         if (!json_is_object(o) || error < 0 || error > 4095)
-                r = err_set(err, -EPROTO, "the agent's answer makes no sense");
+                r = err_set(err, -EPROTO, "the agent's answer is malformed");
         else if (error)
                 r = err_set(err, -(int)error, "%s", text ? text : strerror((int)error));
         else if (read_bytes(o, "data", &ret->data) < 0 || read_bytes(o, "stderr", &ret->stderr_data) < 0)
-                r = err_set(err, -EPROTO, "the agent's answer makes no sense");
+                r = err_set(err, -EPROTO, "the agent's answer is malformed");
         ret->size = (uint64_t)json_integer_value(json_object_get(o, "size"));
         ret->mode = (uint32_t)json_integer_value(json_object_get(o, "mode"));
         ret->changed = json_integer_value(json_object_get(o, "changed"));

@@ -74,7 +74,7 @@ static int flags_of(struct chirping *x, const char *letters, uint32_t *ret)
                         i++;
                 if (i == sizeof(all) / sizeof(*all))
                         return err_set(&x->err, -EINVAL,
-                                       "'%c' is no mode: write some of the letters w, a, c, t and x", *p);
+                                       "'%c' is not a mode: write some of the letters w, a, c, t and x", *p);
                 *ret |= all[i].flag;
         }
         return 0;
@@ -363,12 +363,12 @@ int chirp_words_run(const struct chirp_words *w)
         while (i < sizeof(verbs) / sizeof(verbs[0]) && strcmp(verbs[i].name, w->words[0]) != 0)
                 i++;
         if (i == sizeof(verbs) / sizeof(verbs[0]))
-                return cli_error(
-                        CLI_USAGE,
-                        "'%s' is no operation: write fetch, put, read, write, remove, rmdir, mkdir, rename, "
-                        "getdir, stat, access, chmod, truncate, utime, get_job_attr, set_job_attr, "
-                        "set_job_attr_delayed, ulog or whoami",
-                        w->words[0]);
+                return cli_error(CLI_USAGE,
+                                 "'%s' is not an operation: write fetch, put, read, write, remove, rmdir, "
+                                 "mkdir, rename, "
+                                 "getdir, stat, access, chmod, truncate, utime, get_job_attr, set_job_attr, "
+                                 "set_job_attr_delayed, ulog or whoami",
+                                 w->words[0]);
         if (w->count != verbs[i].words + 1)
                 return cli_error(CLI_USAGE, "write: %s %s", verbs[i].name, verbs[i].usage);
         r = chirp_connect(&x.client, &x.err);

@@ -106,7 +106,7 @@ int credential_send(struct cli *cli, const char *name, const char *type, const c
         if (read_file(path, &data, &err) < 0)
                 return cli_error(CLI_FAILED, "%s", err.text);
         if (!is_text(buf_view(&data)))
-                return cli_error(CLI_FAILED, "%s is no text: encode it, for instance with base64", path);
+                return cli_error(CLI_FAILED, "%s is not text: encode it, for instance with base64", path);
         json_open(&j, '{');
         json_kstrz(&j, "type", type);
         json_kstr(&j, "data", buf_view(&data));

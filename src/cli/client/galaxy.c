@@ -143,8 +143,7 @@ int galaxy_read(const struct form_world *w, const struct galaxy_submit *g, const
         if (error.n)
                 return err_set(err, -EINVAL, "%s", buf_z(&error));
         if (view_type(lines) != VIEW_STRING || view_type(job) != VIEW_STRING)
-                return err_set(err, -EIO, "%s printed no answer of its own; are both of one version?",
-                               PROGRAM);
+                return err_set(err, -EIO, "%s printed no answer; are both of the same version?", PROGRAM);
         view_text(lines, &description);
         view_text(job, &script);
         view_text(view_get(v, "command"), ret_command);

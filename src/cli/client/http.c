@@ -126,7 +126,7 @@ static int send_all(struct http *h, struct str bytes, struct err *err)
                         if (rc != 0)
                                 return rc;
                 } else if (errno != EINTR) {
-                        return err_set(err, HTTP_LOST, "the connection to the server broke: %s",
+                        return err_set(err, HTTP_LOST, "the connection to the server was lost: %s",
                                        strerror(errno));
                 }
         }
@@ -153,7 +153,7 @@ static int more(struct http *h, struct err *err)
                         if (rc != 0)
                                 return rc;
                 } else if (errno != EINTR) {
-                        return err_set(err, HTTP_LOST, "the connection to the server broke: %s",
+                        return err_set(err, HTTP_LOST, "the connection to the server was lost: %s",
                                        strerror(errno));
                 }
         }
@@ -181,7 +181,7 @@ static int parse_head(struct str text, struct head *ret, struct err *err)
         *ret = (struct head){.length = -1};
         if (!take_line(&text, &line) || !str_starts(line, STR("HTTP/1.")) || line.n < 12 ||
             str_to_i64(str_head(str_skip(line, 9), 3), &status) != 0)
-                return err_set(err, HTTP_GARBLED, "what answers is not a Drover server");
+                return err_set(err, HTTP_GARBLED, "the answer is not from a Drover server");
         ret->status = (int)status;
         ret->close = str_starts(line, STR("HTTP/1.0"));
         while (take_line(&text, &line) && line.n) {
@@ -190,7 +190,7 @@ static int parse_head(struct str text, struct head *ret, struct err *err)
                 value = str_trim(value);
                 if (str_ieqz(name, "Content-Length") &&
                     (str_to_i64(value, &ret->length) != 0 || ret->length < 0))
-                        return err_set(err, HTTP_GARBLED, "the server's answer has no sensible length");
+                        return err_set(err, HTTP_GARBLED, "the server's answer has an invalid length");
                 if (str_ieqz(name, "Transfer-Encoding"))
                         ret->chunked = str_ieqz(value, "chunked");
                 if (str_ieqz(name, "Connection"))
@@ -219,7 +219,7 @@ static int read_head(struct http *h, struct head *ret, struct err *err)
                         return rc;
                 }
                 if (view.n > HTTP_HEAD_MAX)
-                        return err_set(err, HTTP_GARBLED, "what answers is not a Drover server");
+                        return err_set(err, HTTP_GARBLED, "the answer is not from a Drover server");
                 seen = view.n > 3 ? view.n - 3 : 0;
                 rc = more(h, err);
                 if (rc != 0)
@@ -311,8 +311,7 @@ static int read_chunks(struct http *h, const struct http_request *r, struct http
         for (;;) {
                 rc = read_line(h, &line, err);
                 if (rc == 0 && chunk_size(buf_view(&line), &n) != 0)
-                        rc = err_set(err, HTTP_GARBLED,
-                                     "the server's answer comes in chunks that make no sense");
+                        rc = err_set(err, HTTP_GARBLED, "the server's answer has invalid chunks");
                 if (rc == 0 && n > 0) {
                         rc = read_exact(h, r, a, n, err);
                         if (rc == 0)

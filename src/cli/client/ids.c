@@ -32,11 +32,12 @@ int id_parse(struct str text, struct id *ret, struct err *err)
         return 0;
 wrong:
         if (str_ieqz(text, "all"))
-                return err_set(err, -EINVAL,
-                               "\"all\" is no id: all jobs of a user are -u USER, and `drover wait` without "
-                               "an id waits for all of yours");
+                return err_set(
+                        err, -EINVAL,
+                        "\"all\" is not an id: all jobs of a user are -u USER, and `drover wait` without "
+                        "an id waits for all of yours");
         return err_set(err, -EINVAL,
-                       "\"" STR_FMT "\" is no id: write 7 for a request, 7.42 for a job, 7.0-99 for a "
+                       "\"" STR_FMT "\" is not an id: write 7 for a request, 7.42 for a job, 7.0-99 for a "
                        "range of jobs",
                        STR_ARG(text));
 }

@@ -294,7 +294,7 @@ static int find_program(const char *name, struct buf *ret, struct err *err)
                         return no_program(name, err);
                 return is_program(name)
                                ? 0
-                               : err_set(err, -EINVAL, "%s is no program that can be run here: %s", name,
+                               : err_set(err, -EINVAL, "%s is not a program that can be run here: %s", name,
                                          access(name, F_OK) != 0 ? "there is no such file"
                                                                  : "it is no executable file (chmod +x)");
         }

@@ -43,7 +43,7 @@ static int read_answer(struct output *o, struct view root, struct err *err)
         o->attempt = attempt;
         for (int k = 0; k < 2; k++)
                 if (read_stream(o, k, view_get(root, names[k])) != 0)
-                        return err_set(err, API_BROKEN, "the server's answer has bytes that are no base64");
+                        return err_set(err, API_BROKEN, "the server's answer has bytes that are not base64");
         if (first && o->last)
                 o->gap[0] = o->gap[1] = 0; /* that was asked for */
         if (attempt)

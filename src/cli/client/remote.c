@@ -247,7 +247,7 @@ static int failure(struct remote *r, CURLcode rc, const struct sink *sink, struc
                                "%s: %s: is that the address of --api-listen, and not the one for agents?",
                                r->address, libcurl.p_curl_easy_strerror(rc));
         case CURLE_WRITE_ERROR: return err_set(err, API_BROKEN, "the server's answer is too big");
-        case CURLE_URL_MALFORMAT: return err_set(err, API_BROKEN, "%s is no address", r->address);
+        case CURLE_URL_MALFORMAT: return err_set(err, API_BROKEN, "%s is not an address", r->address);
         default: return err_set(err, API_LOST, "%s: %s", r->address, libcurl.p_curl_easy_strerror(rc));
         }
 }

@@ -65,7 +65,7 @@ int session_file_read(const char *path, struct session_file *ret)
                 return cli_error(CLI_USAGE, "%s", err.text);
         ret->own = owner == 0 || owner == geteuid();
         if (!xml_is(root, "session"))
-                code = cli_error(CLI_USAGE, "%s is no session file: its outermost element is <%s>", path,
+                code = cli_error(CLI_USAGE, "%s is not a session file: its outermost element is <%s>", path,
                                  root->name);
         take_member(xml_child(root, "server"), "uuid", &ret->server_uuid);
         take_member(xml_child(root, "server"), "dir", &ret->dir);
@@ -76,7 +76,7 @@ int session_file_read(const char *path, struct session_file *ret)
         for (const struct xml *x = xml_child(root, "request"); x && code == 0; x = xml_next(x, "request"))
                 code = read_request(x, ret);
         if (code == 0 && ret->count == 0)
-                code = cli_error(CLI_USAGE, "%s is no session file: it has no <request>", path);
+                code = cli_error(CLI_USAGE, "%s is not a session file: it has no <request>", path);
         xml_free(root);
         return code;
 }

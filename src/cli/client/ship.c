@@ -274,7 +274,7 @@ static int add_place_path(struct ship *s, struct str iwd, struct str written, bo
                                STR_ARG(written));
         if (glob(buf_z(&pattern), 0, NULL, &found) != 0)
                 rc = err_set(err, -ENOENT,
-                             "the input file " STR_FMT " can't be sent: no file is called like %s",
+                             "the input file " STR_FMT " can't be sent: no file has the name %s",
                              STR_ARG(written), buf_z(&pattern));
         for (size_t i = 0; rc == 0 && i < found.gl_pathc; i++)
                 rc = add_path(s, iwd, str_of(found.gl_pathv[i]), executable, err);

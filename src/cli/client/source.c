@@ -388,8 +388,8 @@ static void take_request(struct source *s, struct str line, struct view offer)
 
         view_text(view_get(offer, "id"), &id);
         if (view_type(view_get(offer, "id")) != VIEW_STRING || !id_valid(buf_view(&id))) {
-                broken(s,
-                       "offers a request whose id is no text of 1 to 128 bytes without control characters");
+                broken(s, "offers a request whose id is not a text of 1 to 128 bytes without control "
+                          "characters");
                 return;
         }
         if (find_offer(s, buf_view(&id))) {
@@ -451,7 +451,7 @@ static void take_line(struct source *s, struct str text)
         if (str_trim(text).n == 0)
                 return;
         if (view_type(line) != VIEW_OBJECT || line.text.n != str_trim(text).n) {
-                broken(s, "prints a line that is no JSON object");
+                broken(s, "prints a line that is not a JSON object");
         } else if (view_there(v = view_get(line, "request"))) {
                 take_request(s, text, v);
         } else if (view_there(v = view_get(line, "gone"))) {

@@ -1045,7 +1045,7 @@ const struct command commands[] = {
          "job, "
          "and PRICE is its price; HELD is how much of its inputs and image the place has already, of how "
          "much. "
-         "A question mark is a run time that nobody knows yet: the attribute ExpectedRunTime (seconds) says "
+         "A question mark is a run time that is not known yet: the attribute ExpectedRunTime (seconds) says "
          "what the author expects. Of each queue statement the first job stands for all; where there are "
          "several, PART is "
          "the statement's number.",

@@ -128,7 +128,8 @@ int human_to_seconds(struct str text, int64_t *ret_s, struct err *err)
                 return 0;
         if (str_to_double(number, &v) != 0 || !(v >= 0) || v * (double)unit > 1e12)
                 return err_set(err, -EINVAL,
-                               "\"" STR_FMT "\" is no length of time: write 90, 90s, 15m, 1h, 2d or 1:30:00",
+                               "\"" STR_FMT
+                               "\" is not a length of time: write 90, 90s, 15m, 1h, 2d or 1:30:00",
                                STR_ARG(text));
         *ret_s = (int64_t)(v * (double)unit);
         return 0;
@@ -161,6 +162,6 @@ int human_to_time(const char *text, int64_t now_ms, int64_t *ret_ms, struct err 
                 }
         }
         return err_set(err, -EINVAL,
-                       "'%s' is no time: write 2026-11-24, 2026-11-24T09:30, or +30d for a time from now",
+                       "'%s' is not a time: write 2026-11-24, 2026-11-24T09:30, or +30d for a time from now",
                        text);
 }

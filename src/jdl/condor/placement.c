@@ -47,7 +47,7 @@ static int seconds_of(struct reader *r, const char *keyword, const char *attribu
         if (e.late || !placement_seconds(entry_unquoted(&e), &seconds) || seconds == 0 ||
             seconds > DURATION_MAX)
                 return entry_fail(r, &e,
-                                  "'" STR_FMT "' is no time: write seconds, or 90 minutes, 2 hours, 1 day",
+                                  "'" STR_FMT "' is not a time: write seconds, or 90 minutes, 2 hours, 1 day",
                                   STR_ARG(str_head(entry_unquoted(&e), 60)));
         buf_printf(&number, "%llu", (unsigned long long)seconds);
         return attribute_expression(r, attribute, &e, buf_view(&number));

@@ -44,7 +44,7 @@ def test_action_errors(cli):
     cli("rm", code=2)
     assert "which jobs?" in cli.err
     cli("rm", "seven", code=2)
-    assert cli.err == "drover: \"seven\" is no id: jobs of that name are --name 'seven'\n"
+    assert cli.err == "drover: \"seven\" is not an id: jobs of that name are --name 'seven'\n"
     cli("prio", "7", "high", code=2)
 
 
@@ -101,7 +101,7 @@ def test_whom_an_action_is_for(cli):
                         "constraint": 'Owner == "ann" && regexp("^a\\\\.b-.*$", JobBatchName)'}
     assert asked[1] == {"action": "hold", "ids": [], "constraint": '(ProcId > 3 || x) && User == "ann@lab.org"'}
     cli("rm", "-u", 'x" || true || "', code=2)
-    assert "is no user's name" in cli.err
+    assert "is not a user's name" in cli.err
 
 
 def test_other_words_for_commands(cli):
@@ -215,7 +215,7 @@ def test_get_refuses_half_a_file(cli):
     cli.fake(replies={"GET /v1/jobs/7.0/files": {"files": [{"name": "x", "size": 10, "sha256": "0" * 64}]},
                       "GET /v1/jobs/7.0/files/x": (200, b"short")})
     cli("get", "7.0", code=1)
-    assert "5 bytes came of 10" in cli.err and os.listdir(cli.work) == []
+    assert "5 bytes of 10 were received" in cli.err and os.listdir(cli.work) == []
 
 
 def test_tokens(cli):

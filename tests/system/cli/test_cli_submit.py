@@ -219,7 +219,7 @@ def test_inputs_that_cannot_be_sent(cli, line, says):
 def test_dry_run(cli):
     out = cli("submit", "--dry-run", "-", stdin=HELLO)
     assert out.startswith("3 jobs would be submitted\n") and 'Cmd = "/bin/echo"' in out
-    assert "no server has looked at it" in cli.err
+    assert "no server has checked it" in cli.err
     assert json.loads(cli("submit", "-n", "--json", "-", stdin=HELLO))["parts"][0]["steps"] == 3
     fake = cli.fake(replies={"POST /v1/requests": (400, {"error": {"code": "bad_attribute", "message": "Foo is wrong"}})})
     cli("submit", "-n", "-", stdin=HELLO, code=1)

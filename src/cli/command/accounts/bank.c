@@ -184,7 +184,7 @@ static int read_amount(const char *text, int64_t *ret)
 {
         if (str_to_i64(str_of(text), ret) == 0 && *ret >= 0)
                 return 0;
-        return cli_error(CLI_USAGE, "'%s' is no amount: write a whole number of units", text);
+        return cli_error(CLI_USAGE, "'%s' is not an amount: write a whole number of units", text);
 }
 
 /* ---- orders */
@@ -216,7 +216,8 @@ static void order_id(struct order *o, const char *key, const char *text)
         int64_t id;
 
         if (o->code == 0 && (str_to_i64(str_of(text), &id) != 0 || id <= 0))
-                o->code = cli_error(CLI_USAGE, "'%s' is no number of a lien, an allocation or a quote", text);
+                o->code = cli_error(CLI_USAGE, "'%s' is not the number of a lien, an allocation or a quote",
+                                    text);
         if (o->code == 0)
                 json_kint(&o->j, key, id);
 }
@@ -261,7 +262,8 @@ static void order_options(struct order *o, const struct options *given)
         }
         if (memory && o->code == 0) {
                 if (quantity_size(str_of(memory), &bytes) != 0)
-                        o->code = cli_error(CLI_USAGE, "--memory: '%s' is no size: write 2G or 500M", memory);
+                        o->code = cli_error(CLI_USAGE, "--memory: '%s' is not a size: write 2G or 500M",
+                                            memory);
                 else
                         json_kint(&o->j, "memory_mib", (int64_t)(bytes >> 20));
         }
@@ -486,8 +488,7 @@ int cmd_bank(struct cli *cli, const struct options *o)
                 return cli_error(CLI_USAGE, "drover bank has no '%s': see drover bank --help", o->words[0]);
         if (words < v->least || words > v->most ||
             (v->op && strcmp(v->name, "charge") == 0 && !by_lien && words == 0) || (by_lien && words > 1))
-                return cli_error(CLI_USAGE,
-                                 "drover bank %s: it has %zu words behind it: see drover bank --help",
+                return cli_error(CLI_USAGE, "drover bank %s: it takes %zu words: see drover bank --help",
                                  v->name, words);
         if (v->op)
                 return order(cli, v->op, v->done, o);

@@ -118,8 +118,8 @@ static int path_of(struct buf *out, const char *number)
         uint64_t id;
 
         if (str_to_u64(str_of(number), &id) != 0)
-                return cli_error(CLI_USAGE, "'%s' is no number of a reservation: see drover reserve list",
-                                 number);
+                return cli_error(CLI_USAGE,
+                                 "'%s' is not the number of a reservation: see drover reserve list", number);
         buf_printf(out, "/v1/reservations/%llu", (unsigned long long)id);
         return 0;
 }
@@ -167,7 +167,7 @@ static int add_every(struct json *j, const char *text)
         else if (strcmp(text, "week") == 0)
                 s = 7 * DAY_S;
         else if (human_to_seconds(str_of(text), &s, &err) != 0 || s <= 0 || s > SECONDS_MAX)
-                return cli_error(CLI_USAGE, "--every: '%s' is no time: write day, week or 12h", text);
+                return cli_error(CLI_USAGE, "--every: '%s' is not a time: write day, week or 12h", text);
         json_kint(j, "every_ms", s * 1000);
         return 0;
 }
@@ -192,7 +192,7 @@ static int add_memory(struct json *j, const char *text)
         if (!text)
                 return 0;
         if (quantity_size(str_of(text), &bytes) != 0)
-                return cli_error(CLI_USAGE, "--memory: '%s' is no size: write 16G or 500M", text);
+                return cli_error(CLI_USAGE, "--memory: '%s' is not a size: write 16G or 500M", text);
         json_kint(j, "memory_mib", (int64_t)(bytes >> 20));
         return 0;
 }

@@ -205,8 +205,7 @@ static int import(struct cli *cli, const struct options *o)
         double by = 1;
 
         if (!options_flag(o, "wfcommons"))
-                return cli_error(CLI_USAGE,
-                                 "drover dag import --wfcommons FILE: that is the only form so far");
+                return cli_error(CLI_USAGE, "drover dag import --wfcommons FILE: that is the only format");
         if (hurry && (str_to_double(str_of(hurry), &by) != 0 || !(by > 0)))
                 return cli_error(CLI_USAGE, "--hurry takes a number above 0");
         if (fs_read(AT_FDCWD, o->words[1], SIM_TEXT_MAX, &text, &err) != 0 ||

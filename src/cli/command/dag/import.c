@@ -98,9 +98,9 @@ static int add_node(struct import *x, struct view task)
         run_s = number(ran ? *ran : task, "runtimeInSeconds", "runtime");
         cores = number(ran ? *ran : task, "coreCount", "cores");
         if (!(run_s >= 0 && run_s <= RUN_MAX_S))
-                return bad(x, buf_view(&id), "its run time makes no sense");
+                return bad(x, buf_view(&id), "its run time is invalid");
         if (!(cores >= 0 && cores <= CORES_MAX))
-                return bad(x, buf_view(&id), "its number of cores makes no sense");
+                return bad(x, buf_view(&id), "its number of cores is invalid");
         cores = cores < 1 ? 1 : cores;
         set_add(&x->cores, (uint32_t)cores);
         buf_printf(x->out, "JOB %s cores%u\nVARS %s seconds=\"%.3f\"\n", buf_z(&name), (unsigned)cores,

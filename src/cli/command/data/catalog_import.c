@@ -68,7 +68,7 @@ static int import_lines(struct source *s, struct catalog_batch *b)
                 if (line.n == 0)
                         continue;
                 if (!is_object(line))
-                        return fail_line(s, "this is no object of JSON");
+                        return fail_line(s, "this is not a JSON object");
                 code = catalog_batch_add(b, line);
                 if (code != 0)
                         return code;
@@ -97,7 +97,7 @@ static int import_document(struct source *s, struct catalog_batch *b, struct buf
                                  s->name);
         while (code == 0 && view_next(list, &at, &one)) {
                 if (view_type(one) != VIEW_OBJECT)
-                        return cli_error(CLI_FAILED, "%s: an element of the list is no object", s->name);
+                        return cli_error(CLI_FAILED, "%s: an element of the list is not an object", s->name);
                 code = catalog_batch_add(b, one.text);
         }
         return code;
@@ -208,7 +208,7 @@ static int write_row(const struct source *s, const struct csv *titles, const str
         if (name.n == 0)
                 return fail_line(s, "the file has no name");
         if (size.n && (str_to_u64(size, &bytes) != 0 || bytes > INT64_MAX))
-                return fail_line(s, "the size is no number of bytes");
+                return fail_line(s, "the size is not a number of bytes");
         json_open(&j, '{');
         json_kstr(&j, "name", name);
         if (size.n)

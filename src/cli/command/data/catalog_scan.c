@@ -160,10 +160,9 @@ int catalog_scan(struct cli *cli, const struct options *o)
         if (code == 0)
                 code = catalog_batch_end(&s.batch);
         if (code == 0 && s.skipped)
-                cli_note(
-                        "%llu entries were passed over: links, what is no regular file, or names that are no "
-                        "UTF-8",
-                        (unsigned long long)s.skipped);
+                cli_note("%llu entries were skipped: links, files that are not regular, or names that are "
+                         "not UTF-8",
+                         (unsigned long long)s.skipped);
         buf_deinit(&s.path);
         buf_deinit(&s.file);
         catalog_batch_deinit(&s.batch);

@@ -30,7 +30,7 @@ static int add_credential(struct cli *cli, const struct options *o)
         if (view_there(view_get(answer.root, "expires_ms")))
                 cli_note("%s is good until %s", o->words[1], buf_z(&when));
         if (view_integer(view_get(answer.root, "released"), 0) > 0)
-                cli_note("%lld jobs that were held for want of it are released",
+                cli_note("%lld jobs that were held for lack of it are released",
                          (long long)view_integer(view_get(answer.root, "released"), 0));
         return CLI_OK;
 }

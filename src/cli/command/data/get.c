@@ -131,8 +131,8 @@ static int download(struct fetch *f, const struct file *file, int fd, struct err
         if (rc != 0)
                 return api_exit(rc, &answer);
         if (answer.written != (uint64_t)file->size)
-                return err_set(err, CLI_FAILED, "%llu bytes came of %lld", (unsigned long long)answer.written,
-                               (long long)file->size);
+                return err_set(err, CLI_FAILED, "%llu bytes of %lld were received",
+                               (unsigned long long)answer.written, (long long)file->size);
         f->bytes += file->size;
         return 0;
 }

@@ -289,8 +289,7 @@ static void check_certificate(struct doctor *d, const char *name, bool renewed)
         if (rc == -ENOENT)
                 return;
         if (rc != 0) {
-                add_finding(d, "certificates", WRONG, mend, "%s is no certificate that can be read",
-                            buf_z(&path));
+                add_finding(d, "certificates", WRONG, mend, "%s is not a readable certificate", buf_z(&path));
                 return;
         }
         human_time(&when, t.not_after_ms, now);
@@ -500,7 +499,7 @@ static void check_queue(struct doctor *d, const char *agent, struct view queue)
                 struct buf why BUF_CLEANUP = {0};
 
                 view_text(view_get(queue, "unreachable"), &why);
-                add_finding(d, "agents", WARNING, "look at what the queue stands on",
+                add_finding(d, "agents", WARNING, "check the batch system or server behind the queue",
                             "queue %s@%s cannot be reached: %s", buf_z(&name), agent, buf_z(&why));
         }
         if (view_type(limits) != VIEW_OBJECT ||
@@ -511,8 +510,8 @@ static void check_queue(struct doctor *d, const char *agent, struct view queue)
                         buf_printf(&missing, "%s%s", missing.n ? ", " : "", wanted[i]);
         add_finding(d, "agents", missing.n ? WARNING : FINE,
                     "run that agent as root, or by systemd with Delegate=yes: it needs control groups",
-                    missing.n ? "limits that are not the kernel's at %s@%s: %s"
-                              : "limits on jobs are the kernel's at %s@%s%s",
+                    missing.n ? "limits that the kernel does not enforce at %s@%s: %s"
+                              : "the kernel enforces limits on jobs at %s@%s%s",
                     buf_z(&name), agent, buf_z(&missing));
 }
 
@@ -533,7 +532,7 @@ static void check_agents(struct doctor *d)
                 view_text(view_get(one, "name"), &name);
                 if (view_true(view_get(one, "revoked")))
                         add_finding(d, "agents", WARNING,
-                                    "let it join again with a new token, if it shall come back",
+                                    "let it join again with a new token, if it is to come back",
                                     "agent %s was revoked", buf_z(&name));
                 else if (!view_is(view_get(one, "state"), "connected"))
                         add_finding(d, "agents", WARNING, "look at that machine: its agent's log says why",
@@ -557,7 +556,7 @@ static void check_server(struct doctor *d)
 
         if (rc == API_NO_SERVER) {
                 add_finding(d, "server", WARNING, "drover up, or start droverd",
-                            "no server answers: what only it knows was not looked at");
+                            "no server answers: checks that need one were skipped");
                 return;
         }
         if (rc != 0) {

@@ -55,7 +55,7 @@ static int check_words(const struct action *a)
                 char c = a->ids[i][0];
 
                 if (((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) && strcasecmp(a->ids[i], "all") != 0)
-                        return cli_error(CLI_USAGE, "\"%s\" is no id: jobs of that name are --name '%s'",
+                        return cli_error(CLI_USAGE, "\"%s\" is not an id: jobs of that name are --name '%s'",
                                          a->ids[i], a->ids[i]);
         }
         return 0;
@@ -93,7 +93,7 @@ static int build_constraint(const struct action *a, struct buf *out)
         struct buf text BUF_CLEANUP = {0};
 
         if (owner && strpbrk(owner, "\"\\"))
-                return cli_error(CLI_USAGE, "\"%s\" is no user's name", owner);
+                return cli_error(CLI_USAGE, "\"%s\" is not a user's name", owner);
         if (constraint) {
                 expr_text_from_old(str_of(constraint), &text);
                 add_clause(out, owner || name ? "(" : "", buf_view(&text), owner || name ? ")" : "");
@@ -290,7 +290,7 @@ int cmd_signal(struct cli *cli, const struct options *o)
                            .value = signal_number(str_of(text))};
 
         if (a.value == 0)
-                return cli_error(CLI_USAGE, "\"%s\" is no signal: drover signal ID... USR1", text);
+                return cli_error(CLI_USAGE, "\"%s\" is not a signal: drover signal ID... USR1", text);
         return act_on_jobs(cli, &a);
 }
 
@@ -305,8 +305,8 @@ int cmd_prio(struct cli *cli, const struct options *o)
                            .has_value = true};
 
         if (str_to_i64(str_of(text), &a.value) != 0 || a.value > INT32_MAX || a.value < INT32_MIN)
-                return cli_error(CLI_USAGE, "the priority \"%s\" is no whole number: drover prio ID... VALUE",
-                                 text);
+                return cli_error(CLI_USAGE,
+                                 "the priority \"%s\" is not a whole number: drover prio ID... VALUE", text);
         return act_on_jobs(cli, &a);
 }
 

@@ -57,7 +57,7 @@ static void add_eta(struct cli *cli, struct view root, struct buf *out)
                         buf_addz(out, " (nine in ten)");
                 }
         } else {
-                buf_addz(out, ", and nobody knows yet how long it takes");
+                buf_addz(out, ", and how long it takes is not known yet");
         }
         buf_addz(out, ".\n");
         cost_error_line(out, view_get(root, "eta_error"));

@@ -51,7 +51,7 @@ static void add_note(struct table *t, struct view queue, struct view why, bool a
         if (view_type(why) == VIEW_STRING)
                 view_text(why, &text);
         else if (away && running)
-                buf_printf(&text, "not heard of; what it runs is run again when its lease%s ended",
+                buf_printf(&text, "not connected; its jobs run again when its lease%s ended",
                            running == 1 ? " has" : "s have");
         else if (is_for_transfers(queue))
                 buf_addz(&text, "transfers only, without a processor");
@@ -223,8 +223,7 @@ int cmd_agents(struct cli *cli, const struct options *o)
         if (o->word_count == 2 && strcmp(o->words[0], "resume") == 0)
                 return drain(cli, o->words[1], NULL, false);
         if (o->word_count && strcmp(o->words[0], "show") == 0)
-                return cli_error(CLI_USAGE,
-                                 "drover agents has no \"show\": drover node show NAME tells of one");
+                return cli_error(CLI_USAGE, "drover agents has no \"show\": drover node show NAME shows one");
         if (o->word_count)
                 return cli_error(CLI_USAGE, "drover agents, or drover agents drain|resume|revoke NAME, or "
                                             "drover agents wish NAME WISH...");

@@ -130,7 +130,7 @@ static void print_wish(struct buf *out, struct view w)
         buf_char(out, '/');
         view_text(view_get(w, "shape"), out);
         if (view_true(view_get(w, "minimum"))) {
-                buf_addz(out, ": the least that there shall be\n");
+                buf_addz(out, ": the minimum in the settings\n");
                 return;
         }
         buf_printf(out, " for %lld waiting jobs", (long long)view_integer(view_get(w, "jobs"), 0));

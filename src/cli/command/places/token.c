@@ -51,9 +51,8 @@ static int make_token(struct cli *cli, const struct options *o, bool agent)
                 if (!agent && options_text(o, ceiling[i]))
                         return cli_error(CLI_USAGE, "--%s is for tokens of agents", ceiling[i]);
         if (uses < 1 || expires_s < 1)
-                return cli_error(CLI_USAGE,
-                                 "a token that can never be used is of no use: --uses and --expires are at "
-                                 "least 1");
+                return cli_error(CLI_USAGE, "a token must be usable: --uses and --expires are at "
+                                            "least 1");
         json_open(&j, '{');
         json_kstrz(&j, "kind", agent ? "agent" : "user");
         if (options_text(o, "name"))

@@ -83,7 +83,7 @@ static void show_quote(struct cli *cli, struct view quote)
         human_count(&out, jobs, "job", "jobs");
         if (view_integer(view_get(quote, "start_ms"), 0) == 0) {
                 if (some_would_take_it(places))
-                        buf_printf(&out, ": nobody knows when %s would start\n", jobs == 1 ? "it" : "they");
+                        buf_printf(&out, ": it is unknown when %s would start\n", jobs == 1 ? "it" : "they");
                 else
                         buf_printf(&out, ": no place would take %s\n", jobs == 1 ? "it" : "all of them");
         } else {
@@ -93,7 +93,7 @@ static void show_quote(struct cli *cli, struct view quote)
                         buf_addz(&out, jobs == 1 ? " and end " : ", the last would end ");
                         cost_time(&out, view_integer(view_get(quote, "end_ms"), 0), cli->now_ms);
                 } else {
-                        buf_printf(&out, ", and nobody knows yet how long %s",
+                        buf_printf(&out, ", and how long %s is not known yet",
                                    jobs == 1 ? "it takes" : "they take");
                 }
                 buf_addz(&out, cost_unsized(places) ? "; at least " : "; ");

@@ -175,7 +175,7 @@ static int dry_run(struct submit *s)
         }
         cli_print(&out);
         if (server != 0 && !s->cli->json)
-                cli_note("no server has looked at it, for none answers");
+                cli_note("no server has checked it, because none answers");
         return CLI_OK;
 }
 
@@ -282,8 +282,7 @@ static int check_words(const struct options *o)
             check_file(o->words[0]) != 0)
                 return CLI_USAGE;
         if (!o->ended && (option || options_flag(o, "print")))
-                return cli_error(CLI_USAGE,
-                                 "--%s goes with -- COMMAND; with a FILE say it by -a 'ATTR = VALUE'",
+                return cli_error(CLI_USAGE, "--%s goes with -- COMMAND; with a FILE use -a 'ATTR = VALUE'",
                                  option ? option : "print");
         return 0;
 }
