@@ -881,3 +881,17 @@ def test_folders_of_drovers_beneath_a_containers(moments):
             if os.path.exists(f"{one.base}.moved"):
                 os.rename(f"{one.base}.moved", one.base)
         assert one.read("out").replace("agent\n", "") == "end\n" and "busy" in one.read("err"), one.read("err")
+
+
+def test_a_container_s_file_of_variables_is_not_in_its_sandbox(moments):
+    """Another job that puts a link in its place there has nothing of the agent's in the container's environment."""
+    one = moments
+    os.mkdir(f"{one.work}/in")
+    one.write("secret", "AGENT_SECRET=1\n")
+    os.rename(f"{one.work}/secret", f"{one.dir}/agent/secret")
+    with open(f"{one.base}/moment.sh", "w", encoding="utf-8") as f:
+        f.write(f"for j in {one.dir}/agent/jobs/[1-9]*/.drover_container.0; do ln -sf {one.dir}/agent/secret $j/env; done\n")
+    one.run(contained(one, "env", environment='"GIVEN=word"'))
+    assert not os.path.exists(f"{one.base}/moment.sh"), "the engine was started"
+    assert "GIVEN=word" in one.read("out").split() and "AGENT_SECRET" not in one.read("out")
+    wait_until(lambda: not glob.glob(f"{one.dir}/agent/container-env.*"))

@@ -15,6 +15,7 @@
 #include "agent/attempt/location.h"
 #include "agent/attempt/sandboxes.h"
 #include "agent/attempt/streams.h"
+#include "agent/container/container_step.h"
 #include "agent/container/containers.h"
 #include "agent/environment/environments.h"
 #include "agent/model/expand.h"
@@ -182,6 +183,7 @@ static void on_ready(void *arg, uint32_t containment, int hide_error)
         if (!a->swept && all) { /* removes what no attempt claims */
                 a->swept = true;
                 containers_sweep(a);
+                container_steps_sweep(a);
                 if (a->cgroups)
                         cgroups_sweep(a->cgroups);
                 sandbox_sweep(a);

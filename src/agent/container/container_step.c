@@ -1,5 +1,6 @@
 #include "agent/container/container_step.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
@@ -21,6 +22,7 @@
 #include "run/process/shepherd_protocol.h"
 
 #define TAIL_MAX 8192
+#define ENV_FILE "container-env."
 
 struct ending { /* the end of a container: the engine is asked about it before its step is over */
         struct attempt *at;
@@ -96,24 +98,72 @@ const char *container_step_target(const struct job_step *step, const char *sandb
                                                                         : sandbox;
 }
 
-/* The folder that the engine is started in, and the file of variables in it. In a sandbox that is a user's no
- * name is taken for what it was. */
+/* ---- the file of variables
+ *
+ * It is in the agent's own folder, which is hidden from jobs: the engine opens it by its name, and one in the
+ * sandbox could be replaced by a link. With `users`, and on nodes, the engine runs as the user, and the file
+ * is in the sandbox. */
+
+static bool env_is_ours(const struct attempt *at)
+{
+        return queue_is_local(at->q) && !at->a->users_path;
+}
+
+static void env_name(const struct attempt *at, char room[96])
+{
+        char name[64];
+        sandbox_name(at, name);
+        snprintf(room, 96, ENV_FILE "%s", name);
+}
+
+static void env_remove(const struct attempt *at)
+{
+        char name[96];
+        if (!env_is_ours(at) || !*at->t->m->steps[at->step].container)
+                return;
+        env_name(at, name);
+        unlinkat(at->a->dir, name, 0);
+}
+
+void container_steps_sweep(struct agent *a)
+{
+        int fd = openat(a->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+        struct dirent *e;
+        while (dir && (e = readdir(dir))) {
+                unsigned long long request;
+                unsigned member, fence;
+                if (sscanf(e->d_name, ENV_FILE "%llu.%u.%u", &request, &member, &fence) != 3)
+                        continue;
+                const struct attempt *at = agent_find(a, request, member, fence);
+                if (!at || at->state == ATTEMPT_DONE)
+                        unlinkat(a->dir, e->d_name, 0);
+        }
+        if (dir)
+                closedir(dir);
+}
+
+/* The folder that the engine is started in, and the file of variables. In a sandbox that is a user's no name
+ * is taken for what it was. */
 static int make_folder(const struct attempt *at, const struct run_spec *spec, struct container_step *c,
                        const struct buf *file, struct err *err)
 {
-        char name[64], path[128];
+        char name[64], path[128], env[96] = "env";
         bool shared = sandbox_is_shared(at); /* only its user can get here */
+        bool ours = env_is_ours(at);
         sandbox_name(at, name);
         snprintf(path, sizeof(path), "%s/" CONTAINER_FOLDER ".%u", name, at->step);
         int r = fs_mkdirs_beneath(at->a->jobs, path, 0700);
         buf_printf(&c->folder, "%s/" CONTAINER_FOLDER ".%u", spec->sandbox, at->step);
-        buf_printf(&c->env_file, "%s/env", buf_z(&c->folder));
+        if (ours)
+                env_name(at, env);
+        buf_printf(&c->env_file, "%s/%s", ours ? at->a->config.dir : buf_z(&c->folder), env);
         buf_printf(&c->streams, CONTAINER_FOLDER ".%u/stderr", at->step);
         int fd = r < 0 ? r : openat(at->a->jobs, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (r == 0 && (fd < 0 || (shared && fchmod(fd, 0777) < 0)))
                 r = -errno;
         if (r == 0 && file->n)
-                r = fs_write(fd, "env", buf_view(file), shared ? 0644 : 0600, false, NULL);
+                r = fs_write(ours ? at->a->dir : fd, env, buf_view(file), shared ? 0644 : 0600, false, NULL);
         if (fd >= 0)
                 close(fd);
         return r < 0 ? err_set(err, r, "cannot use %s: %s", buf_z(&c->folder), strerror(-r)) : 0;
@@ -489,6 +539,7 @@ bool container_step_ended(struct attempt *at, enum run_why why)
         const struct container_host *h = engine_host(at->q->engine);
         ARGS_CLEANUP struct args words = {0};
         char name[96];
+        env_remove(at);
         if (*at->t->m->steps[at->step].container && engine_is_asked(at->q->engine)) {
                 at->container.ending = mem_new(struct ending);
                 *at->container.ending = (struct ending){.at = at, .why = why, .asked = true};
@@ -535,6 +586,7 @@ void container_step_lost(struct attempt *at)
 {
         const struct container_host *h = engine_host(at->q->engine);
         char name[96];
+        env_remove(at);
         if (!h || h->engine == CONTAINER_APPTAINER || !queue_is_local(at->q) ||
             !*at->t->m->steps[at->step].container || at->container.ending)
                 return;

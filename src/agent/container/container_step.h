@@ -1,9 +1,10 @@
 /* container_step: runs a step in a container.
  *
  * The program that is started is the engine; run/container/container.h makes its arguments. It is started in
- * a folder of its own in the sandbox (CONTAINER_FOLDER and the step's number), which holds the printable
- * part of the job's environment and, if the job discards standard error, the engine's standard error, from
- * which its error messages are read. However the step ends, the container is removed before the step is
+ * a folder of its own in the sandbox (CONTAINER_FOLDER and the step's number), which holds, if the job
+ * discards standard error, the engine's standard error, from which its error messages are read. The printable
+ * part of the job's environment is in a file of the agent's folder, or, where the engine runs as the job's
+ * user or on a node, in that folder. However the step ends, the container is removed before the step is
  * over.
  */
 #pragma once
@@ -56,5 +57,7 @@ int container_step_exec(struct attempt *at, struct run_spec *spec, const struct 
 bool container_step_ended(struct attempt *at, enum run_why why);
 /* Called when an engine is known to work or not: completes steps that ended before. */
 void container_steps_go_on(struct agent *a);
-void container_step_lost(struct attempt *at);   /* removes what is left of the container */
+void container_step_lost(struct attempt *at); /* removes what is left of the container */
+/* Called when all attempts are known: removes files that containers of others needed. */
+void container_steps_sweep(struct agent *a);
 void container_step_cancel(struct attempt *at); /* called when the attempt is freed */
