@@ -2,6 +2,7 @@
 #include "core/billing/billing.h"
 #include "core/classes/job_class.h"
 #include "core/data/data_state.h"
+#include "core/data/space.h"
 #include "core/dependency/dependency.h"
 #include "core/fairness/charge.h"
 #include "core/forecast/forecast.h"
@@ -225,6 +226,8 @@ const char *core_check(struct core *c)
         bad = reserve_invariant(c);
         if (!bad)
                 bad = advance_invariant(c);
+        if (!bad)
+                bad = space_invariant(c);
         if (bad)
                 return bad;
         bad = charge_invariant(c);

@@ -13,6 +13,7 @@
 #include "core/data/label.h"
 #include "core/dependency/dependency.h"
 #include "core/estimate/estimate.h"
+#include "core/fairness/charge.h"
 #include "core/fairness/order.h"
 #include "core/forecast/eta.h"
 #include "core/forecast/forecast.h"
@@ -57,6 +58,7 @@ static const struct core_listeners listeners = {
         .class_gone = reserve_class_gone,
         .bucket_gone = forecast_bucket_gone,
         .request_gone = forecast_request_gone,
+        .limit_grew = charge_limit_grew,
         .rekeyed = eta_rekeyed,
         .event_before = event_before,
         .event_after = event_after,

@@ -443,6 +443,7 @@ struct core_result {
         int32_t exit_code;
         int64_t started_ms, ended_ms, cpu_user_ms, cpu_system_ms;
         uint64_t memory_peak_bytes, bytes_in, bytes_out;
+        uint64_t bytes_freed; /* of files that a placement job has removed */
         int32_t hold_code, hold_subcode;
         struct str reason;
         struct str outputs; /* packed: count, then name, 32 bytes of sha256, size, mode for each */

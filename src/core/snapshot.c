@@ -13,6 +13,7 @@
 #include "core/classes/admission.h"
 #include "core/classes/bucket.h"
 #include "core/classes/split.h"
+#include "core/data/space.h"
 #include "core/events/apply.h"
 #include "core/fairness/charge.h"
 #include "core/lifecycle/delegation.h"
@@ -23,8 +24,9 @@
 
 /* 1: without accounts and limits; 2: without hops; 3: without uuids; 4: without edits; 5: without those that
  * wait for others; 6: without the exit codes of graphs; 7: without nodes; 8: without the bank;
- * 9: without the machines that provisioners started; 10: without advance reservations */
-#define SNAPSHOT_VERSION 11
+ * 9: without the machines that provisioners started; 10: without advance reservations; 11: without
+ * lots and files of stores */
+#define SNAPSHOT_VERSION 12
 
 /* What is said of a job by a bit, and which fields it has. */
 enum flag {
@@ -311,6 +313,7 @@ void core_snapshot(struct core *c, struct buf *out)
         put_nodes(c, out);
         bank_pack(c->bank, out);
         advances_pack(c, out);
+        space_pack(c, out);
 }
 
 /* ---- reading */
@@ -733,6 +736,8 @@ int core_restore(struct core *c, struct str snapshot, struct err *err)
                 bank_unpack(c->bank, &r.in);
         if (!e && r.version > 10)
                 advances_unpack(c, &r.in);
+        if (!e && r.version > 11)
+                space_unpack(c, &r.in);
         shares_restored(c->shares);
         if (!e && !unpack_done(&r.in))
                 e = err_set(err, CORE_DAMAGED, "the snapshot is damaged");

@@ -15,6 +15,7 @@
 #include "core/lifecycle/delegation.h"
 #include "core/lifecycle/leases.h"
 #include "core/lifecycle/losses.h"
+#include "core/lifecycle/lots.h"
 #include "core/lifecycle/nodes.h"
 #include "core/lifecycle/policy.h"
 #include "core/lifecycle/reservations.h"
@@ -64,7 +65,8 @@ static void forget_old(struct core *c)
 static int64_t (*const clocks[])(struct core *) = {reservations_tick, leases_end,     delay_scheduling_tick,
                                                    eta_tick,          deferral_tick,  reserve_step,
                                                    delegations_tick,  retention_tick, gang_tick,
-                                                   losses_tick,       nodes_tick,     billing_tick};
+                                                   losses_tick,       nodes_tick,     billing_tick,
+                                                   lots_tick};
 
 /* A slice of each thing that takes long. True: there is more of some. */
 static bool slices(struct core *c)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/data/space.h"
 #include "core/query.h"
 #include "sim/game_state.h"
 
@@ -45,11 +46,14 @@ static void on_settings(void *arg, struct core *c)
 {
         const struct str everybody = STR("*");
         const struct str near = STR("https://near.sim/"), far = STR("https://far.sim/");
+        const struct game *g = arg;
         const struct core_store stores[] = {
-                {.urls = {STR("near"), &near, 1}, .concurrency_in = 2},
+                {.urls = {STR("near"), &near, 1},
+                 .concurrency_in = g->space ? 6 : 2,
+                 .capacity_bytes = g->space ? (uint64_t)GAME_CAPACITY << 20 : 0,
+                 .file_bytes = 5u << 20},
                 {.urls = {STR("far"), &far, 1}, .concurrency = 4, .concurrency_in = 3}};
         const struct core_data data = {.stores = stores, .store_count = 2};
-        const struct game *g = arg;
         int r = core_data_set(c, &data, NULL);
 
         assert(r == 0);
@@ -127,6 +131,8 @@ static void game_step(struct game *g)
                 game_user_release_all(g);
                 game_user_resume_all(g);
                 game_user_reserve_end_all(g);
+                if (g->space)
+                        game_user_make_space(g);
         }
         sim_world_turn(g->world);
         while (sim_world_flying(g->world) && (sim_world_flying(g->world) > 5 || game_chance(g, 60)))
@@ -137,13 +143,33 @@ static void check_limit(void *arg, const struct core_limit *l)
 {
         struct game *g = arg;
 
+        if (str_starts(str_of(l->name), STR("space/")))
+                return; /* its size also follows what the store says; check_space looks at it */
         if (l->max >= 0 && l->used > l->max)
                 sim_world_violation(g->world, "%" PRId64 " of %" PRId64 " units of %s are in use", l->used,
                                     l->max, l->name);
 }
 
+/* Space is never oversold: lots, files and what running jobs may write fit into the store. */
+static void check_space(struct game *g)
+{
+        struct space_view v;
+
+        if (!g->space || !space_look(sim_world_core(g->world), 0, &v))
+                return;
+        if (v.reserved + v.files + v.claimed > v.capacity)
+                sim_world_violation(g->world,
+                                    "space is oversold: lots %" PRIu64 ", files %" PRIu64 ", claims %" PRIu64,
+                                    v.reserved, v.files, v.claimed);
+        if (v.claimed)
+                g->counts.claims++;
+        if (v.reserved)
+                g->counts.lots++;
+}
+
 static void check_game(struct game *g)
 {
+        check_space(g);
         core_limits(sim_world_core(g->world), check_limit, g);
         sim_world_check(g->world);
         game_agents_check(g);
@@ -214,7 +240,8 @@ int sim_game_play(const struct sim_game_options *o, struct sim_game_counts *ret,
                          .bank = o->seed % 6 == 1   ? GAME_HELD
                                  : o->seed % 6 == 5 ? GAME_WAITS
                                                     : GAME_FREE,
-                         .reserves = o->seed % 4 == 1};
+                         .reserves = o->seed % 4 == 1,
+                         .space = o->seed % 3 == 2};
         int r = sim_world_new(&config, &world_ops, &g, &g.world, err);
 
         if (r)

@@ -9,6 +9,7 @@
  *   - the core's own invariants hold (core_check);
  *   - no job is alive (accepted, lease not ended) at two agents, nor twice at one;
  *   - no agent was given more work than it has room for;
+ *   - no space of a store is oversold: lots, files and claims of running jobs fit into its capacity;
  *   - a result is taken only for the attempt that the log has as the job's newest;
  *   - every job has at most one row in history, and every request that was acknowledged is there.
  * At the end all jobs run to completion: each job of each request has exactly one row, and the state replayed
@@ -29,6 +30,7 @@ struct sim_game_options {
 };
 struct sim_game_counts {
         uint64_t requests, ended, results, refused_old, given_back, restarts, losses, records;
+        uint64_t claims, lots; /* steps in which some space was claimed, or reserved */
         unsigned steps;
 };
 /* 0; 1: an invariant does not hold, err says which, with seed and step; -errno: the world could not be made.

@@ -199,6 +199,8 @@ static void tell_links(struct game *g, struct game_agent *a, bool all)
                 {STR("near"), 1000, 100000000ull << game_below(g, 3), 0},
                 {STR("far"), 1000u << game_below(g, 8), 1000000ull * (1 + game_below(g, 50)), 0}};
 
+        links[0].free_known = game_chance(g, 20);
+        links[0].free_bytes = g->draining ? UINT64_MAX - 1 : (uint64_t)game_below(g, GAME_CAPACITY) << 20;
         for (unsigned i = 0; i < GAME_STORES; i++)
                 if (a->down[i]) {
                         links[i].down_ms = sim_world_now(g->world);
@@ -251,6 +253,8 @@ static void report(struct game *g, const struct game_agent *a, const struct atte
                                 .exit_code = t->exit_code,
                                 .started_ms = t->ends - 10,
                                 .ended_ms = t->ends,
+                                .bytes_out = game_chance(g, 5) ? UINT64_MAX : game_below(g, 9u << 20),
+                                .bytes_freed = game_chance(g, 5) ? UINT64_MAX : game_below(g, 9u << 20),
                                 .hold_code = t->outcome == CORE_NOT_STARTED ? 6 : 0,
                                 .reason = STR("as the simulator wants it")};
         struct set one = {0};

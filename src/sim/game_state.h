@@ -9,8 +9,9 @@
 #define GAME_AGENTS   6
 #define GAME_QUEUES   2 /* of an agent */
 #define GAME_FILES    12
-#define GAME_STORES   2 /* file i is at store i % GAME_STORES */
-#define GAME_LICENCES 5 /* units of the pool "sw" */
+#define GAME_STORES   2  /* file i is at store i % GAME_STORES */
+#define GAME_LICENCES 5  /* units of the pool "sw" */
+#define GAME_CAPACITY 24 /* MiB of store 0 */
 
 enum attempt_state { ATTEMPT_TAKEN, ATTEMPT_RUNNING, ATTEMPT_DONE };
 struct attempt {
@@ -56,6 +57,7 @@ struct game {
         struct sim_world *world;
         enum { GAME_FREE, GAME_HELD, GAME_WAITS } bank; /* treatment of jobs that cannot pay */
         bool reserves;                                  /* room is set aside */
+        bool space;                                     /* the space of store 0 is counted */
         struct sim_random random;
         struct game_agent agents[GAME_AGENTS];
         struct message *mail;
@@ -115,3 +117,4 @@ void game_user_bank(struct game *g);       /* an order to the bank; while the ga
 void game_user_reserve(struct game *g);    /* a reservation is made, or ended */
 void game_user_reserve_end_all(struct game *g);
 void game_user_resume_all(struct game *g); /* all nodes */
+void game_user_make_space(struct game *g); /* all files and lots of store 0 are removed */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "core/lifecycle/draft.h"
+#include "core/lifecycle/lots.h"
 #include "core/lifecycle/reservations.h"
 #include "core/model/changes.h"
 #include "core/query.h"
@@ -14,7 +15,7 @@ static void add_attribute(struct submission_part *p, const char *name, const cha
 
 /* Numbers that are borrowed by the submission until it was given to the core. */
 struct texts {
-        char memory[32], priority[32], depends[64], reservation[24];
+        char memory[32], priority[32], depends[64], reservation[24], size[8], duration[8];
         struct buf items, files, edges;
 };
 
@@ -70,6 +71,28 @@ static bool fits_somewhere(const struct game *g, unsigned cpus, bool fast)
         return false;
 }
 
+/* A placement job: where it writes, and what it does there with lots and files. Jobs of lots that nobody
+ * makes are removed after a while. */
+static void fill_placement(struct game *g, struct submission_part *p, const struct texts *t)
+{
+        static const char *const types[] = {"\"transfer\"", "\"transfer\"", "\"reserve\"", "\"rm\"",
+                                            "\"release\""};
+        bool near = game_chance(g, 50), lots = g->space && near;
+        const char *type = types[lots ? game_below(g, 5) : 0];
+        bool lot = strcmp(type, types[2]) == 0 || strcmp(type, types[4]) == 0;
+
+        add_attribute(p, "DapType", type);
+        add_attribute(p, "OutputDestination", near ? "\"https://near.sim/out\"" : "\"https://far.sim/out\"");
+        if (lot || game_chance(g, 60))
+                add_attribute(p, "TransferOutputSizeMB", t->size);
+        if (lot)
+                add_attribute(p, "ReserveDuration", t->duration);
+        if (!lots || !(lot || game_chance(g, 30)))
+                return;
+        add_attribute(p, "ReserveId", game_chance(g, 50) ? "\"a\"" : "\"b\"");
+        add_attribute(p, "PeriodicRemove", "time() - QDate > 60");
+}
+
 static void fill_part(struct game *g, struct submission_part *p, struct texts *t)
 {
         enum { ROOM, ANY, FAST, MEMORY };
@@ -112,12 +135,8 @@ static void fill_part(struct game *g, struct submission_part *p, struct texts *t
                 add_attribute(p, "AcctGroup", game_chance(g, 50) ? "\"lab.night\"" : "\"nice-user\"");
         if (game_chance(g, 25))
                 fill_files(g, p, t);
-        if (game_chance(
-                    g, 10)) { /* a placement job, limited by the number of transfers that each store allows */
-                add_attribute(p, "DapType", "\"transfer\"");
-                add_attribute(p, "OutputDestination",
-                              game_chance(g, 50) ? "\"https://near.sim/out\"" : "\"https://far.sim/out\"");
-        }
+        if (game_chance(g, g->space ? 40 : 10))
+                fill_placement(g, p, t);
         if (game_chance(g, 30))
                 add_attribute(p, "ConcurrencyLimits", limits[game_below(g, 5)]);
         if (game_chance(g, 20)) {
@@ -254,6 +273,8 @@ static void describe(struct game *g, struct game_draft *x)
                 x->s.uuid[i] = (unsigned char)sim_random_u64(&g->random);
         snprintf(x->t.memory, sizeof(x->t.memory), "%u", game_below(g, 200));
         snprintf(x->t.priority, sizeof(x->t.priority), "%u", game_below(g, 3));
+        snprintf(x->t.size, sizeof(x->t.size), "%u", 1 + game_below(g, 8));
+        snprintf(x->t.duration, sizeof(x->t.duration), "%u", 1 + game_below(g, 3));
         buf_room(&x->t.files, 4096); /* views of it are kept: it must not move */
         for (unsigned i = 0; i < 20; i++)
                 buf_printf(&x->t.items, "%u\n", game_below(g, 4) * 50);
@@ -491,4 +512,20 @@ void game_user_reserve_end_all(struct game *g)
 
         while ((a = core_reserved_first(core)) != NULL)
                 core_reserve_end(core, a->id, STR("root"), STR("end"), NULL);
+}
+
+void game_user_make_space(struct game *g)
+{
+        struct core *core = sim_world_core(g->world);
+        const struct lot *x;
+        size_t n;
+        MEM_CLEANUP struct lot **all = space_sorted(core, &n);
+
+        for (size_t i = 0; i < n; i++) {
+                x = all[i];
+                if (*x->name)
+                        core_lot_release(core, str_of(x->store), str_of(x->owner), str_of(x->name), NULL);
+                else if (core_space_set(core, str_of(x->store), str_of(x->owner), 0, NULL) == 0)
+                        break; /* the record is gone, and the list with it */
+        }
 }

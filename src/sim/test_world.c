@@ -133,7 +133,7 @@ static void the_first_violation_is_kept(void **state)
 
 static char *story(uint64_t seed)
 {
-        struct sim_game_options o = {.seed = seed, .steps = 150};
+        struct sim_game_options o = {.seed = seed, .steps = 300};
         struct sim_game_counts n;
         struct err err;
         char *text;

@@ -134,6 +134,27 @@ static void drop_maybe(struct limits *l, struct limit *x)
         free(x);
 }
 
+void limits_set_one(struct limits *l, struct limit *x, int64_t max)
+{
+        struct number *n = map_get(l->numbers, str_of(x->name));
+
+        if (!n) {
+                n = mem_new(struct number);
+                map_put(l->numbers, str_of(x->name), n);
+        }
+        n->max = x->max = max;
+        x->named = true;
+}
+
+void limits_unset(struct limits *l, struct limit *x)
+{
+        assert(x->used == 0);
+        free(map_take(l->numbers, str_of(x->name)));
+        x->kept = false;
+        number_pool(l, x);
+        drop_maybe(l, x);
+}
+
 static int by_name(const void *a, const void *b)
 {
         return strcmp((*(struct limit *const *)a)->name, (*(struct limit *const *)b)->name);

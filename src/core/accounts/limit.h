@@ -50,7 +50,11 @@ void limits_free(struct limits *l); /* NULL is fine; all draws must have been gi
 
 /* Sets the number of units of a pool, of pools "prefix.*" without a number of their own, or of "default". */
 void limits_set(struct limits *l, struct str name, int64_t max);
-/* Finds or creates the pool; valid as long as l. */
+/* Sets the number of units of one pool, which limits_get has returned, without a look at others. */
+void limits_set_one(struct limits *l, struct limit *x, int64_t max);
+/* Takes that number back; x is invalid afterwards. Its attempts must have ended. */
+void limits_unset(struct limits *l, struct limit *x);
+/* Finds or creates the pool; valid as long as l, or until limits_unset. */
 struct limit *limits_get(struct limits *l, struct str name);
 struct limit *limits_find(const struct limits *l, struct str name); /* NULL: never named */
 /* Calls fn for each pool that is named in the settings or in use, sorted by name. */

@@ -114,6 +114,28 @@ static void on_woken(void *arg, struct limit_waiter *w)
         ++*(unsigned *)arg;
 }
 
+static void test_the_number_of_one_pool(void **state)
+{
+        struct limits *l = limits_new();
+        struct limit *x;
+        struct draws *d;
+
+        (void)state;
+        limits_set(l, STR("lot/*"), 0);
+        x = limits_get(l, STR("lot/a"));
+        assert_int_equal(x->max, 0);
+        limits_set_one(l, x, 5);
+        limits_set(l, STR("other"), 1); /* numbers all pools anew */
+        assert_int_equal(x->max, 5);
+        assert_int_equal(limits_parse(l, STR("lot/a:3"), true, &d, NULL), 0);
+        assert_int_equal(draws_room(d, NULL), 1);
+        limits_unset(l, x); /* a job still names it */
+        assert_int_equal(draws_room(d, NULL), 0);
+        draws_unref(l, d);
+        assert_null(limits_find(l, STR("lot/a")));
+        limits_free(l);
+}
+
 static void test_who_waits_is_told_once(void **state)
 {
         struct limits *l = limits_new();
@@ -175,6 +197,7 @@ int main(void)
                 cmocka_unit_test(test_what_is_no_limit_is_refused),
                 cmocka_unit_test(test_numbers_by_name_by_family_and_by_default),
                 cmocka_unit_test(test_room_is_that_of_the_scarcest_pool),
+                cmocka_unit_test(test_the_number_of_one_pool),
                 cmocka_unit_test(test_who_waits_is_told_once),
                 cmocka_unit_test(test_listed_are_those_named_or_in_use),
         };

@@ -303,6 +303,10 @@ static struct job_class *class_find_or_make(struct core *c, const struct request
         if (stores.read || stores.read_into || stores.written)
                 buf_printf(key, "stores %llx %llx %u %u\n", (unsigned long long)stores.read,
                            (unsigned long long)stores.read_into, stores.into, stores.written);
+        if (p->claim_units)
+                buf_printf(key, "space %u %u %d %s\n", p->output_store, p->claim_units,
+                           p->job_template->lot_act == LOT_RESERVE,
+                           p->job_template->lot_name ? p->job_template->lot_name : "");
         shorten_key(c, str_of(request_owner(r)), key);
         k = map_get(c->classes->by_key, buf_view(key));
         if (k) {
@@ -323,6 +327,8 @@ static struct job_class *class_find_or_make(struct core *c, const struct request
         k->stores_into = stores.read_into;
         k->into = stores.into;
         k->written = stores.written;
+        k->claim_store = p->output_store;
+        k->claim_units = p->claim_units;
         k->places = ad_find(ad, a->DapType) != NULL;
         k->leaks = leaks;
         c->classes->leaks |= leaks;

@@ -10,6 +10,7 @@
 #include "core/data/inputs.h"
 #include "core/data/label.h"
 #include "core/data/locality.h"
+#include "core/data/space.h"
 #include "core/index/index.h"
 #include "core/model/core_parts.h"
 #include "core/model/cost_class.h"
@@ -213,6 +214,7 @@ int data_set(struct core *c, const struct core_data *data, struct err *err)
         c->data->sites = s;
         for (size_t i = 0; i < s.store_count; i++)
                 limit_store(c, &s.stores[i]);
+        space_settings(c);
         agents_again(c);
         for (struct request *q = c->requests->first; q && !c->config.shadow; q = q->next)
                 if (!request_ended(q))
@@ -223,6 +225,7 @@ int data_set(struct core *c, const struct core_data *data, struct err *err)
 void data_init(struct core *c)
 {
         c->data = mem_new(struct data);
+        space_init(c);
 }
 
 static void agent_data_free(struct agent_data *d)
@@ -255,6 +258,7 @@ void data_deinit(struct core *c)
         free(c->data->cost_classes);
         files_free(c->data->files);
         inflight_deinit(c);
+        space_deinit(c);
         free(c->data);
 }
 
@@ -472,6 +476,8 @@ void core_links(struct core *c, const char *agent, const struct core_link *links
                         d->link_count = at + 1;
                 }
                 up |= link_set(d, &d->links[at], &links[i], c->now_ms);
+                if (links[i].free_known && at < c->data->sites.store_count)
+                        space_measured(c, at, links[i].free_bytes);
         }
         links_moved(c, a);
         if (up)
@@ -483,9 +489,12 @@ void core_stores(struct core *c, void (*fn)(void *arg, const struct core_store_v
         size_t n;
         struct core_agent **all = agents_sorted(c, &n);
         struct core_link_view *links = mem_array(NULL, n + 1, sizeof(*links));
+        size_t lot_count, lot = 0;
+        struct lot **lots = space_sorted(c, &lot_count);
 
         for (size_t i = 0; i < c->data->sites.store_count; i++) {
                 struct core_store_view v = {.store = &c->data->sites.stores[i], .links = links};
+                struct space_view space;
 
                 for (size_t k = 0; k < n; k++) {
                         const struct agent_data *d = all[k]->data;
@@ -497,8 +506,17 @@ void core_stores(struct core *c, void (*fn)(void *arg, const struct core_store_v
                                         (struct core_link_view){all[k]->name,   l->latency_us, l->bytes_per_s,
                                                                 l->measured_ms, l->down_ms,    l->down_why};
                 }
+                if (space_look(c, i, &space))
+                        v.space = &space;
+                for (lot = 0; lot < lot_count && !str_eqz(v.store->urls.name, lots[lot]->store);)
+                        lot++;
+                v.lots = lots + lot;
+                while (lot + v.lot_count < lot_count &&
+                       str_eqz(v.store->urls.name, lots[lot + v.lot_count]->store))
+                        v.lot_count++;
                 fn(arg, &v);
         }
+        free(lots);
         free(links);
         free(all);
 }

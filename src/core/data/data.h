@@ -32,7 +32,8 @@ struct core_store {
         uint32_t concurrency_in; /* jobs that may write into it at once; 0: any number */
         const struct core_store_from *from;
         size_t from_count;
-        uint64_t capacity_bytes; /* for display only, not enforced; 0: not configured */
+        uint64_t capacity_bytes; /* what jobs and lots may fill (data/space.h); 0: it is not counted */
+        uint64_t file_bytes;     /* claim of a job that does not say what it writes; 0: SPACE_FILE_BYTES */
 };
 struct core_label {
         struct str name;
@@ -67,6 +68,8 @@ struct core_link {
         int64_t down_ms; /* Unix milliseconds since when the store does not answer the agent; 0: it answers */
         struct str down_why; /* with down_ms: the last error */
         int64_t measured_ms; /* Unix milliseconds of the newest measurement; 0: now */
+        bool free_known;     /* the store has told its free space */
+        uint64_t free_bytes;
 };
 /* Records an agent's links. An agent reports a store as down by down_ms until it answers: no job that must
  * read or write there is given to the agent meanwhile. All links are forgotten when the agent connects, and
@@ -81,11 +84,16 @@ struct core_link_view {
         int64_t down_ms;     /* since when it does not answer this agent; 0: it answers, as far as is known */
         const char *down_why; /* NULL: it answers */
 };
+struct lot;
+struct space_view;
 struct core_store_view {
         const struct core_store *store;
         const struct core_link_view *links; /* sorted by agent; agents that have measured it or could not
                                                reach it, connected or not */
         size_t link_count;
+        const struct space_view *space; /* NULL: the store has no capacity (data/space.h) */
+        struct lot *const *lots; /* lots of the store, and its files outside of lots, by owner and name */
+        size_t lot_count;
 };
 /* Calls fn for each store in the order of the configuration. */
 void core_stores(struct core *c, void (*fn)(void *arg, const struct core_store_view *s), void *arg);

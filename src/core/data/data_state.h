@@ -5,6 +5,7 @@
 #include "core/model/names.h"
 
 struct link_load;
+struct space;
 
 /* The configured stores and labels. */
 struct sites {
@@ -30,6 +31,7 @@ struct data {
         unsigned ordered;      /* number of cost classes with a search order */
         uint64_t load_changes; /* number of changes of load, counted by cost_class.c */
         struct core_moved moved;
+        struct space *space; /* space.h */
 };
 int sites_label(const struct sites *s, struct str name); /* number of the label, or -1 */
 

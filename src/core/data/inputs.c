@@ -8,6 +8,7 @@
 #include "core/data/file_identity.h"
 #include "core/data/inputs_private.h"
 #include "core/data/locality.h"
+#include "core/data/space.h"
 #include "core/estimate/estimate.h"
 #include "core/model/core_parts.h"
 #include "core/model/edit.h"
@@ -371,13 +372,22 @@ struct inputs *inputs_new(struct core *c, const struct request *r, const struct 
 
 size_t inputs_output_store(struct core *c, const struct request *r, const struct part *p)
 {
-        BUF_CLEANUP struct buf text = {0}, url = {0};
+        const struct sites *s = &c->data->sites;
+        BUF_CLEANUP struct buf text = {0}, remaps = {0}, url = {0};
         size_t store = FILE_STORE_NONE;
+        struct str rest, name, one;
 
         if (p->count && request_member_text(c, r, p->first, c->attr.OutputDestination, &text) == 0)
-                file_url(buf_view(&text), c->data->sites.urls, c->data->sites.store_count, &url, &store);
+                file_url(buf_view(&text), s->urls, s->store_count, &url, &store);
+        if (p->count && !text.n &&
+            request_member_text(c, r, p->first, c->attr.TransferOutputRemaps, &remaps) == 0)
+                for (rest = buf_view(&remaps); store == FILE_STORE_NONE && str_cut(&rest, ';', &one);) {
+                        buf_reset(&url);
+                        if (str_cut(&one, '=', &name))
+                                file_url(str_trim(one), s->urls, s->store_count, &url, &store);
+                }
         eval_reset(&c->eval);
-        return store == FILE_STORE_NONE ? c->data->sites.store_count : store;
+        return store == FILE_STORE_NONE ? s->store_count : store;
 }
 
 void inputs_free(struct core *c, struct inputs *in)
@@ -540,6 +550,7 @@ void part_data_load(struct core *c, struct request *r, struct part *p)
         estimate_attach(c, r, p);
         p->output_store = (uint16_t)inputs_output_store(c, r, p);
         p->inputs = inputs_new(c, r, p);
+        p->claim_units = space_claim(c, p);
 }
 
 void request_data_load(struct core *c, struct request *r)

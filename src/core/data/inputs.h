@@ -27,7 +27,7 @@ struct input {
 /* Returns the inputs of a part of r, which must stay in place; NULL: its members read nothing. */
 struct inputs *inputs_new(struct core *c, const struct request *r, const struct part *p);
 void inputs_free(struct core *c, struct inputs *in); /* NULL is fine; large ones are freed in slices */
-/* Returns the number of the store that outputs go to, or sites.store_count. */
+/* Returns the number of the store that outputs go to (of several, the first), or sites.store_count. */
 size_t inputs_output_store(struct core *c, const struct request *r, const struct part *p);
 /* Fills or removes some rows. Returns true if there are more, of any part. */
 bool inputs_fill_slice(struct core *c);

@@ -20,6 +20,7 @@
 #include "core/data/data_state.h"
 #include "core/data/inflight_transfers.h"
 #include "core/data/inputs.h"
+#include "core/data/space.h"
 #include "core/estimate/estimate.h"
 #include "core/events/history.h"
 #include "core/fairness/charge.h"
@@ -878,6 +879,8 @@ static int event_apply_one(struct core *c, const struct event *e, struct err *er
                 return apply_bank(c, e, err);
         if (e->type == EVENT_ADVANCE)
                 return advance_apply(c, e->values, NULL) ? apply_damaged(err, e, "its order") : 0;
+        if (e->type == EVENT_SPACE)
+                return space_apply(c, e->values, NULL) ? apply_damaged(err, e, "its order") : 0;
         if (e->type == EVENT_SUBMITTED)
                 return apply_submitted(c, r, e, err);
         if (!r)
@@ -917,6 +920,7 @@ static int event_apply_one(struct core *c, const struct event *e, struct err *er
         case EVENT_NODE_FACTS:
         case EVENT_BANK:
         case EVENT_ADVANCE:
+        case EVENT_SPACE:
         case EVENT_NODE_INSTANCE:
         case EVENT_TYPES: break;
         }

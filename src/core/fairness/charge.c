@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "core/accounts/share.h"
 #include "core/data/data_state.h"
+#include "core/data/space.h"
 #include "core/fairness/order.h"
 #include "core/fairness/qos.h"
 #include "core/model/core_parts.h"
@@ -35,6 +36,12 @@ struct limit *charge_user(const struct request *r)
 static void on_woken(void *arg, struct limit_waiter *w)
 {
         job_class_look_again(arg, container_of(w, struct job_class, waits));
+}
+
+void charge_limit_grew(struct core *c, struct limit *x)
+{
+        limit_give_back(x, 0, on_woken, c);
+        limit_give_back(c->fairness->some_limit, 0, on_woken, c);
 }
 
 void charge_money_changed(struct core *c)
@@ -155,6 +162,20 @@ static void add_stores(const struct core *c, const struct job_class *k, struct b
                 buf_printf(out, "store_in/" STR_FMT ",", STR_ARG(all[k->written - 1].urls.name));
 }
 
+/* Appends the limits on space of the store that the members write to. */
+static void add_space(const struct core *c, const struct job_class *k, struct buf *out)
+{
+        const struct job_template *t = k->job_template;
+        struct space_draw d = {.store = k->claim_store,
+                               .owner = str_of(k->owner),
+                               .name = str_of(t->lot_name ? t->lot_name : ""),
+                               .units = k->claim_units,
+                               .reserves = t->lot_act == LOT_RESERVE};
+
+        if (k->claim_units && k->claim_store < c->data->sites.store_count)
+                space_draws(c, &d, out);
+}
+
 /* Adds the limits of the members' stores and category. */
 static int add_own_pools(struct core *c, const struct job_class *k, struct draws **draws, struct err *err)
 {
@@ -163,6 +184,7 @@ static int add_own_pools(struct core *c, const struct job_class *k, struct draws
         add_category(c, k, &own);
         add_places(k, &own);
         add_stores(c, k, &own);
+        add_space(c, k, &own);
         return own.n ? draw_too(c, draws, &own, err) : 0;
 }
 

@@ -19,6 +19,8 @@ void charge_class_deinit(struct core *c, struct job_class *k);
  * that stops it, and matched again when a unit of it is free; a class whose limits depend on the place is
  * matched again when a unit of any limit is free. */
 bool charge_must_wait(struct core *c, struct job_class *k);
+/* The limit has units that it had not before: classes that wait at it are matched again. */
+void charge_limit_grew(struct core *c, struct limit *x);
 /* Balances may have grown: classes that wait for money are matched again. */
 void charge_money_changed(struct core *c);
 /* Returns the group that a job asks for by AcctGroup or AccountingGroup; empty: none. Valid until

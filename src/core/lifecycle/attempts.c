@@ -10,6 +10,7 @@
 #include "core/index/index.h"
 #include "core/lifecycle/leases.h"
 #include "core/lifecycle/losses.h"
+#include "core/lifecycle/lots.h"
 #include "core/lifecycle/nodes.h"
 #include "core/lifecycle/policy.h"
 #include "core/model/core_parts.h"
@@ -308,6 +309,7 @@ bool core_result(struct core *c, const char *agent, const struct core_result *sa
         struct job *j = attempt_of(r, agent, said->member, said->fence);
         struct core_result bounded = *said, *res = &bounded;
         struct exit_decision d;
+        struct lots_end lots;
         struct event e = {
                 .type = EVENT_EXITED,
                 .request = res->request,
@@ -347,7 +349,9 @@ bool core_result(struct core *c, const char *agent, const struct core_result *sa
         e.subcode = d.subcode;
         e.reason = str_of(d.reason);
         set_add(&e.members, res->member);
+        lots_end_find(c, j, res, &lots);
         core_emit(c, &e, NULL);
+        lots_end_emit(c, &lots);
         event_deinit(&e);
         return true;
 }

@@ -12,6 +12,7 @@
 #include "core/dependency/dependency.h"
 #include "core/events/apply.h"
 #include "core/fairness/charge.h"
+#include "core/lifecycle/lots.h"
 #include "core/lifecycle/reservations.h"
 #include "core/model/forgotten.h"
 #include "core/model/gang_rule.h"
@@ -187,6 +188,8 @@ static int load_some(struct core_draft *d, uint32_t *budget, bool *ret_more, str
                         e = billing_check_part(c, d->from->owner, p->job_template->ad, err);
                 if (!e)
                         e = reservations_check_part(c, d->from->owner, p->job_template, err);
+                if (!e)
+                        e = lots_check_part(c, d->from->owner, p, err);
                 steps = (core_steps(c) - steps) / SPLIT_STEPS;
                 *budget -= steps < *budget ? (uint32_t)steps : *budget;
         }

@@ -56,6 +56,7 @@ static const struct {
         [EVENT_NODE_FACTS] = {"node_facts", F_NODE | F_VALUES},
         [EVENT_BANK] = {"bank", F_VALUES},
         [EVENT_ADVANCE] = {"reservation", F_VALUES},
+        [EVENT_SPACE] = {"space", F_VALUES},
         [EVENT_NODE_INSTANCE] = {"node_instance", F_NODE | F_VALUES},
         [EVENT_ATTRIBUTES] = {"attributes", F_MEMBERS | F_FENCE | F_VALUES},
         [EVENT_REMARK] = {"remark", F_MEMBERS | F_FENCE | F_REASON},

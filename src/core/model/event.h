@@ -48,6 +48,7 @@ enum event_type {
                                      what was paid for it (model/node.h) */
         EVENT_BANK = 65,          /* no request: `values` is an order to the bank (bank/order.h) */
         EVENT_ADVANCE = 66, /* no request: `values` is an order for a reservation (reservation/advance.h) */
+        EVENT_SPACE = 67,   /* no request: `values` is an order for a store's space (data/space.h) */
         EVENT_ATTRIBUTES = 70, /* the attempt's program sets attributes: `values`, see chirp.h */
         EVENT_REMARK = 71,     /* the attempt's program adds a line to the job's log: `reason` */
         EVENT_TYPES

@@ -79,6 +79,8 @@ struct job_class {
         struct limit_waiter waits;    /* position in the line of a limit whose units are used up */
         uint64_t stores, stores_into; /* stores that each member draws a unit of, see inputs_store_draws */
         unsigned into, written;       /* see inputs_store_draws */
+        uint16_t claim_store;         /* store in which each member claims space (data/space.h) */
+        uint32_t claim_units;         /* 0: none */
         bool places;                  /* members are placement jobs, whose number per owner is limited */
         uint64_t labels; /* labels of its data: only agents cleared for all of them get its jobs */
         /* Start time and end of the window for it (deferral.h); 0: any time. */

@@ -193,6 +193,27 @@ static void read_estimates(struct core *c, struct job_template *t)
         eval_reset(&c->eval);
 }
 
+/* Reads what the job does with space of a store. */
+static void read_lot(struct core *c, struct job_template *t)
+{
+        static const struct {
+                const char *type;
+                enum lot_act act;
+        } acts[] = {{"transfer", LOT_COPY},   {"rm", LOT_REMOVE},     {"reserve", LOT_RESERVE},
+                    {"release", LOT_RELEASE}, {"mkdir", LOT_NOTHING}, {"stage", LOT_NOTHING},
+                    {"verify", LOT_NOTHING}};
+        struct str text;
+
+        if (eval_string(&c->eval, t->ad, NULL, c->attr.DapType, &text))
+                for (size_t i = 0; i < sizeof(acts) / sizeof(*acts); i++)
+                        if (str_ieqz(text, acts[i].type))
+                                t->lot_act = acts[i].act;
+        if (eval_string(&c->eval, t->ad, NULL, c->attr.ReserveId, &text) && text.n)
+                t->lot_name = str_dupz(text);
+        t->lot_ms = read_number(c, t, c->attr.ReserveDuration, 0) * 1000;
+        eval_reset(&c->eval);
+}
+
 /* Computes once what is needed often. */
 static void look_at_attributes(struct core *c, struct job_template *t)
 {
@@ -201,6 +222,7 @@ static void look_at_attributes(struct core *c, struct job_template *t)
 
         look_at_policies(c, t);
         read_estimates(c, t);
+        read_lot(c, t);
         t->checkpoints = ad_find(t->ad, a->CheckpointExitCode) ||
                          ad_find(t->ad, a->SuccessCheckpointExitCode) ||
                          ad_find(t->ad, a->SuccessCheckpointExitSignal);
@@ -319,6 +341,7 @@ void job_template_unref(struct core *c, struct job_template *t)
         for (size_t i = 0; i < t->late_count; i++)
                 free((char *)t->late[i].text.p);
         free(t->late);
+        free(t->lot_name);
         free(t->fills);
         for (size_t i = 0; i < t->variable_count; i++)
                 free(t->variables[i]);

@@ -22,6 +22,15 @@ struct gang_rule {
         bool first_ends; /* the set is over when its first member ends */
         bool launches;   /* programs of its members may start programs beside each other's */
 };
+/* What a job does with the space of the store that it writes to (data/space.h). */
+enum lot_act {
+        LOT_WRITE,   /* a program's outputs go there */
+        LOT_COPY,    /* a transfer: writes what it reads */
+        LOT_REMOVE,  /* rm */
+        LOT_RESERVE, /* makes a lot */
+        LOT_RELEASE, /* ends a lot */
+        LOT_NOTHING  /* mkdir, stage, verify */
+};
 struct job_template {
         struct str key; /* owned: templates with the same key are the same */
         unsigned refs;
@@ -56,6 +65,9 @@ struct job_template {
         bool restarts;        /* its jobs may have a checkpoint or an earlier output to continue from */
         bool rerun_eager;     /* a lost attempt is run again before its lease has ended */
         struct gang_rule gang;
+        enum lot_act lot_act;
+        char *lot_name;  /* ReserveId; NULL: none */
+        int64_t lot_ms;  /* ReserveDuration; 0: not said */
         bool late_class; /* a late attribute matters for matching, so members are put into classes one by
                             one */
 };

@@ -10,7 +10,8 @@ struct core_listeners {
         void (*class_gone)(struct core *c, struct job_class *k);  /* a class has no idle members any more */
         void (*bucket_gone)(struct core *c, const struct bucket *b);
         void (*request_gone)(struct core *c, const struct request *r); /* the request is out of all lists */
-        void (*rekeyed)(struct core *c);                               /* all jobs are put into new buckets */
+        void (*limit_grew)(struct core *c, struct limit *x);   /* classes that wait at it may find units */
+        void (*rekeyed)(struct core *c);                       /* all jobs are put into new buckets */
         void (*event_before)(struct core *c, struct event *e); /* a live event is about to be applied */
         void (*event_after)(struct core *c,
                             const struct event *e); /* the event was applied, and the world was told */

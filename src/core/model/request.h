@@ -29,6 +29,7 @@ struct part {
         char *items; /* rows of values, in the allocation of the request's `parts`; NULL: none */
         uint32_t items_n;
         uint16_t output_store; /* number of the store; sites.store_count: the server's spool */
+        uint32_t claim_units;  /* what each member may write to it, see data/space.h; 0: it is not counted */
         bool item_fills;       /* some item has a $$() reference */
         uint32_t *row_at; /* byte offset of every ROW_STRIDEth row; NULL: there are at most ROW_STRIDE rows */
         struct estimate *likes; /* estimate of jobs like its members, owned by the core; NULL in a shadow */
