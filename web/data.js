@@ -10,6 +10,7 @@ export async function data(root, page) {
         {title: "Labels", cell: s => s.labels.length ? said(s.labels.join(", ")) : "–"},
         {title: "Readers at once", class: "number", cell: s => s.concurrency ? number(s.concurrency) : "any", sort: s => s.concurrency},
         {title: "Size", class: "number", cell: s => s.capacity_bytes ? bytes(s.capacity_bytes) : "–", sort: s => s.capacity_bytes},
+        {title: "Left", class: "number", cell: s => s.space ? bytes(s.space.left_bytes) : "–", sort: s => s.space ? s.space.left_bytes : 0},
     ]});
     const links = table({caption: "Links, those without an answer first", empty: "No agent has measured a link yet.", key: l => `${l.store}/${l.agent}`, columns: [
         {title: "Store", cell: l => said(l.store), sort: l => l.store}, {title: "Agent", cell: l => said(l.agent), sort: l => l.agent},

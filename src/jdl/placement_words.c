@@ -4,7 +4,8 @@
 
 const char *placement_type(struct str name)
 {
-        static const char *const names[] = {"transfer", "rm", "mkdir", "stage", "verify"};
+        static const char *const names[] = {"transfer", "rm",      "mkdir",  "stage",
+                                            "verify",   "reserve", "release"};
         for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
                 if (str_ieqz(name, names[i]))
                         return names[i];

@@ -6,7 +6,7 @@
 #include "base/str.h"
 
 /* Returns the type of a placement job by its name, in any case of letters: "transfer", "rm", "mkdir",
- * "stage", "verify"; NULL: unknown. */
+ * "stage", "verify", "reserve", "release"; NULL: unknown. */
 const char *placement_type(struct str name);
 /* Gives the seconds of "7200", "90 minutes", "2 hours" or "1 day". Returns false for other text. */
 bool placement_seconds(struct str text, uint64_t *ret);

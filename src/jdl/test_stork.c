@@ -73,7 +73,8 @@ static void test_words(void **state)
         uint64_t s = 0;
         (void)state;
         assert_string_equal(placement_type(STR("MkDir")), "mkdir");
-        assert_null(placement_type(STR("reserve")));
+        assert_string_equal(placement_type(STR("reserve")), "reserve");
+        assert_null(placement_type(STR("buy")));
         assert_true(placement_seconds(STR("90"), &s) && s == 90);
         assert_true(placement_seconds(STR(" 2 hours "), &s) && s == 7200);
         assert_true(placement_seconds(STR("1day"), &s) && s == 86400);

@@ -5,6 +5,8 @@
  * A copy between servers is HTTP-TPC as on the grid: COPY to the destination server, with the URL of the
  * source in the header Source. The server answers at once and reports progress in lines of its body; only
  * the last line says whether the copy succeeded.
+ *
+ * Free space is a property of WebDAV's quotas (RFC 4331); of files it is the file system's.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -13,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/format/url.h"
@@ -113,6 +116,7 @@ static int run_commands(struct transfer *t, struct curl_slist *list, struct err 
         exchange_init(&x, t, root);
         curl_easy_setopt(x.h, CURLOPT_NOBODY, 1L);
         curl_easy_setopt(x.h, CURLOPT_QUOTE, list);
+        curl_easy_setopt(x.h, CURLOPT_FRESH_CONNECT, 1L); /* an earlier request may have changed its folder */
         int r = exchange_perform(&x, err);
         curl_slist_free_all(list);
         return r;
@@ -366,6 +370,59 @@ int curl_list(struct transfer *t, mover_listed_fn *fn, void *arg, struct err *er
                 read_lines(&l);
         buf_deinit(&l.text);
         return r;
+}
+
+/* ---- free space */
+
+/* Asks the file system of the path, or of the nearest folder above it that there is. */
+static int file_space(const struct transfer *t, uint64_t *ret_free, struct err *err)
+{
+        MEM_CLEANUP char *path = curl_url_path(t->task->url);
+        struct statvfs v;
+        while (path && *path && statvfs(path, &v) < 0) {
+                char *slash = strrchr(path, '/');
+                if (errno != ENOENT || !slash || !path[1])
+                        return err_set(err, MOVER_REFUSED, "%s", strerror(errno));
+                slash[slash == path] = 0;
+        }
+        if (!path || !*path)
+                return err_set(err, MOVER_REFUSED, "it names no folder");
+        *ret_free = (uint64_t)v.f_bavail * v.f_frsize;
+        return 0;
+}
+
+static int http_space(struct transfer *t, uint64_t *ret_free, struct err *err)
+{
+        static const char asks[] = "<?xml version=\"1.0\"?><propfind xmlns=\"DAV:\"><prop>"
+                                   "<quota-available-bytes/></prop></propfind>";
+        struct listing l = {.text = {.max = LIST_BYTES}};
+        struct str rest, value = STR_NONE;
+        struct exchange x;
+        exchange_init(&x, t, t->task->url);
+        curl_easy_setopt(x.h, CURLOPT_WRITEFUNCTION, on_list);
+        curl_easy_setopt(x.h, CURLOPT_WRITEDATA, &l);
+        curl_easy_setopt(x.h, CURLOPT_POSTFIELDS, asks);
+        curl_easy_setopt(x.h, CURLOPT_CUSTOMREQUEST, "PROPFIND");
+        x.lines = exchange_line(x.lines, "Depth: ", "0");
+        x.lines = exchange_line(x.lines, "Content-Type: ", "application/xml");
+        int r = exchange_perform(&x, err);
+        if (r == 0 && x.code != 207)
+                r = exchange_refused(&x, err);
+        rest = buf_view(&l.text);
+        if (r == 0 &&
+            (!element(&rest, "quota-available-bytes", &value) || str_to_u64(str_trim(value), ret_free) != 0))
+                r = err_set(err, MOVER_REFUSED, "the store does not say how much is free");
+        buf_deinit(&l.text);
+        return r;
+}
+
+int curl_space(struct transfer *t, uint64_t *ret_free, struct err *err)
+{
+        if (exchange_scheme(t, "file"))
+                return file_space(t, ret_free, err);
+        if (exchange_scheme(t, "http,https") && !exchange_s3(t))
+                return http_space(t, ret_free, err);
+        return err_set(err, MOVER_REFUSED, "the protocol does not say how much is free");
 }
 
 /* ---- one server copies from another */

@@ -81,3 +81,4 @@ int curl_remove(struct transfer *t, struct err *err);
 int curl_make_folder(struct transfer *t, struct err *err);
 int curl_list(struct transfer *t, mover_listed_fn *fn, void *arg, struct err *err);
 int curl_pull(struct transfer *t, const struct mover_pull *p, struct err *err);
+int curl_space(struct transfer *t, uint64_t *ret_free, struct err *err);

@@ -24,7 +24,7 @@
 static const char usage[] =
         "usage: drover-mover [options] get URL FILE | put FILE URL | probe URL\n"
         "       drover-mover [options] place transfer SRC DEST [NAME=VALUE]...\n"
-        "       drover-mover [options] place rm|mkdir|stage|verify URL [NAME=VALUE]...\n\n"
+        "       drover-mover [options] place rm|mkdir|stage|verify|reserve|release URL [NAME=VALUE]...\n\n"
         "Copies between a URL (http, https, s3, ftp, ftps, sftp, file) and a file, as the agent has it "
         "done,\n"
         "and prints what came of it as JSON. See drover-mover(8).\n\n"
@@ -338,6 +338,8 @@ static bool placement_word(struct placement *p, const char *name, size_t n, cons
                 p->try_ms = v * 1000;
         else if (str_eqz(key, "limit_s"))
                 p->limit_ms = v * 1000;
+        else if (str_eqz(key, "space"))
+                p->space = v;
         else
                 return false;
         return true;

@@ -98,6 +98,8 @@ struct mover_kind {
         /* Has the store of the task's URL fetch the file from another store, and shows it there only if it
          * is correct, as far as it says. */
         int (*pull)(struct transfer *t, const struct mover_pull *p, struct err *err);
+        /* Asks how many bytes may still be written at the URL. MOVER_REFUSED: the store does not say. */
+        int (*space)(struct transfer *t, uint64_t *ret_free, struct err *err);
 };
 extern const struct mover_kind mover_curl, mover_exec;
 

@@ -218,5 +218,17 @@ static int pull(struct transfer *t, const struct mover_pull *p, struct err *err)
         return r;
 }
 
-const struct mover_kind mover_curl = {"curl",   handles,   get_file,    put_file,    probe,
-                                      stat_url, remove_it, make_folder, list_folder, pull};
+static int space(struct transfer *t, uint64_t *ret_free, struct err *err)
+{
+        struct curl_credential c;
+        int r = curl_credential_init(&c, t, err);
+        t->shown = &c;
+        if (r == 0)
+                r = curl_space(t, ret_free, err);
+        t->shown = NULL;
+        curl_credential_deinit(&c);
+        return r;
+}
+
+const struct mover_kind mover_curl = {"curl",    handles,     get_file,    put_file, probe, stat_url,
+                                      remove_it, make_folder, list_folder, pull,     space};

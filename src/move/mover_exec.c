@@ -32,6 +32,7 @@ struct helper {
         struct buf line;
         int64_t heard_ms;
         bool answered;
+        uint64_t free_bytes; /* of an answer to `space`; MOVE_SIZE_ANY: not told */
         int outcome;
         struct err *err;
 };
@@ -214,6 +215,9 @@ static void take_line(struct helper *x, struct str line)
                 x->echoed = op && !strcmp(op, x->op);
                 read_facts(o, &t->found);
                 read_sum(o, &t->named);
+                const json_t *left = json_object_get(o, "free");
+                if (json_is_integer(left) && json_integer_value(left) >= 0)
+                        x->free_bytes = (uint64_t)json_integer_value(left);
                 take_answer(x, 0);
         } else if (!strcmp(event, "unchanged") && t->task->known) {
                 take_answer(x, MOVER_UNCHANGED);
@@ -308,9 +312,14 @@ static int end_helper(struct helper *x, const char *program, int r)
         return x->outcome;
 }
 
-static int run_op(struct transfer *t, const char *op, bool *ret_echoed, struct err *err)
+static int run_op(struct transfer *t, const char *op, bool *ret_echoed, uint64_t *ret_free, struct err *err)
 {
-        struct helper x = {.t = t, .op = op, .out = -1, .err = err, .line = {.max = LINE_MAX_BYTES * 2}};
+        struct helper x = {.t = t,
+                           .op = op,
+                           .out = -1,
+                           .err = err,
+                           .free_bytes = MOVE_SIZE_ANY,
+                           .line = {.max = LINE_MAX_BYTES * 2}};
         const char *program = program_of(t->config, mover_scheme(str_of(t->task->url)));
         struct err none;
         if (!err)
@@ -326,19 +335,21 @@ static int run_op(struct transfer *t, const char *op, bool *ret_echoed, struct e
         buf_deinit(&x.line);
         if (ret_echoed)
                 *ret_echoed = x.echoed;
+        if (ret_free)
+                *ret_free = x.free_bytes;
         return r == -ETIMEDOUT ? MOVER_AGAIN : r;
 }
 
 static int run_transfer(struct transfer *t, struct err *err)
 {
-        return run_op(t, move_op_names[t->task->op], NULL, err);
+        return run_op(t, move_op_names[t->task->op], NULL, NULL, err);
 }
 
 /* Programs that do not know an operation may have taken it for a probe: who has done it names it. */
 static int run_known(struct transfer *t, const char *op, struct err *err)
 {
         bool echoed = false;
-        int r = run_op(t, op, &echoed, err);
+        int r = run_op(t, op, &echoed, NULL, err);
         return r == 0 && !echoed ? err_set(err, MOVER_REFUSED, "its program does not know how to %s", op) : r;
 }
 
@@ -356,6 +367,18 @@ static int remove_it(struct transfer *t, struct err *err)
 static int make_folder(struct transfer *t, struct err *err)
 {
         return run_known(t, "mkdir", err);
+}
+
+static int space(struct transfer *t, uint64_t *ret_free, struct err *err)
+{
+        bool echoed = false;
+        uint64_t bytes = MOVE_SIZE_ANY;
+        int r = run_op(t, "space", &echoed, &bytes, err);
+        if (r == 0 && (!echoed || bytes == MOVE_SIZE_ANY))
+                return err_set(err, MOVER_REFUSED, "its program does not say how much is free");
+        if (r == 0)
+                *ret_free = bytes;
+        return r;
 }
 
 static int get_file(struct transfer *t, struct err *err)
@@ -388,4 +411,5 @@ const struct mover_kind mover_exec = {.name = "exec",
                                       .probe = run_transfer,
                                       .look = stat_url,
                                       .remove = remove_it,
-                                      .make_folder = make_folder};
+                                      .make_folder = make_folder,
+                                      .space = space};

@@ -33,7 +33,8 @@
 #define PUT_TRIES 3 /* attempts to send a file that is still here */
 #define SILENT_MS 60000
 
-const char *const placement_op_names[PLACEMENT_OPS] = {"transfer", "rm", "mkdir", "stage", "verify"};
+const char *const placement_op_names[PLACEMENT_OPS] = {"transfer", "rm",      "mkdir",  "stage",
+                                                       "verify",   "reserve", "release"};
 
 struct pair {
         char *src, *dest; /* dest NULL: there is none */
@@ -406,6 +407,20 @@ static int wait_for_all(struct work *w, uint64_t *ret_size)
         return 0;
 }
 
+/* Refuses a file by which the job would write more than it has claimed in the store. */
+static int fits(const struct work *w, uint64_t size, struct err *err)
+{
+        uint64_t most = w->p->space, done = w->report->bytes;
+        if (!most || size == MOVE_SIZE_ANY || (done <= most && size <= most - done))
+                return 0;
+        return err_set(
+                err, MOVER_REFUSED,
+                "it has %llu bytes, and the job may write %llu in that store: say how large it is, as in "
+                "transfer_output_size = %lluM",
+                (unsigned long long)size, (unsigned long long)(done < most ? most - done : 0),
+                (unsigned long long)((size >> 20) + 1));
+}
+
 static int stream(struct work *w, const struct pair *f, struct err *err)
 {
         char adler[SUMS_TEXT] = "", sha256[SUMS_TEXT] = "";
@@ -423,6 +438,8 @@ static int stream(struct work *w, const struct pair *f, struct err *err)
         if (r < 0)
                 r = getter_failed(w, r, err);
         else if (r == 0)
+                r = fits(w, size, err);
+        if (r == 0)
                 r = put_size(w, f->dest, fd, size, err);
         if (r == 0 && size == 0) { /* no byte was requested, so nothing has waited for the getter's end */
                 struct err why = {""};
@@ -512,6 +529,9 @@ static int pull(struct work *w, const struct pair *f, struct err *err)
                 buf_printf(&header, "Bearer " STR_FMT, STR_ARG(str_trim(buf_view(&token))));
                 p.header = buf_z(&header);
         }
+        r = fits(w, from.found.size, err);
+        if (r != 0)
+                return r;
         p.size = w->now_size = from.found.size;
         p.sum = from.named;
         r = pull_once(w, f, &p, err);
@@ -524,12 +544,46 @@ static int pull(struct work *w, const struct pair *f, struct err *err)
         return 0;
 }
 
+/* Removes a file, and finds out how many bytes that frees. */
+static int remove_file(struct work *w, const char *url, struct err *err)
+{
+        struct transfer t;
+        struct err look = {""};
+        uint64_t size = w->p->space && at_url(w, url, call_look, NULL, &t, &look) == 0 &&
+                                        t.found.size != MOVE_SIZE_ANY
+                                ? t.found.size
+                                : 0;
+        int r = at_url(w, url, call_remove, NULL, &t, err);
+        if (r == 0)
+                w->now = size;
+        return r;
+}
+
+static int call_space(struct transfer *t, const struct mover_kind *k, void *arg, struct err *err)
+{
+        return k->space ? k->space(t, arg, err) : err_set(err, MOVER_REFUSED, "nobody knows its space");
+}
+
+/* A store that does not say how much is free has it. */
+static int reserve(struct work *w, const char *url, struct err *err)
+{
+        struct transfer t;
+        uint64_t left = 0;
+        int r = at_url(w, url, call_space, &left, &t, err);
+        if (r != 0 || left >= w->p->space)
+                return r == MOVER_REFUSED ? 0 : r;
+        return err_set(err, MOVER_AGAIN, "the store has %llu MiB free, and %llu are to be reserved",
+                       (unsigned long long)(left >> 20), (unsigned long long)(w->p->space >> 20));
+}
+
 static int try_pair(struct work *w, const struct pair *f, struct err *err)
 {
         struct transfer t;
         int r;
         switch (w->p->op) {
-        case PLACEMENT_RM: return at_url(w, f->src, call_remove, NULL, &t, err);
+        case PLACEMENT_RM: return remove_file(w, f->src, err);
+        case PLACEMENT_RESERVE: return reserve(w, f->src, err);
+        case PLACEMENT_RELEASE: return 0;
         case PLACEMENT_MKDIR: return at_url(w, f->src, call_make_folder, NULL, &t, err);
         case PLACEMENT_STAGE:
         case PLACEMENT_VERIFY: return read_url(w, f->src, w->report->adler32, w->report->sha256, err);
@@ -831,7 +885,7 @@ static int find_files(struct work *w, struct err *err)
         MEM_CLEANUP char *pattern = str_dupz(last),
                          *above = str_dupz(str_head(str_of(src), strlen(src) - last.n));
         bool to_folder = dest && str_ends(str_of(dest), STR("/"));
-        if (w->p->op == PLACEMENT_MKDIR) {
+        if (w->p->op == PLACEMENT_MKDIR || w->p->op == PLACEMENT_RESERVE || w->p->op == PLACEMENT_RELEASE) {
                 add_file(w, mem_dupz(src), NULL);
                 return 0;
         }

@@ -14,8 +14,16 @@
 #define PLACEMENT_CREDENTIALS_MAX 32u
 #define PLACEMENT_WAYS_MAX        64u
 
-enum placement_op { PLACEMENT_TRANSFER, PLACEMENT_RM, PLACEMENT_MKDIR, PLACEMENT_STAGE, PLACEMENT_VERIFY };
-#define PLACEMENT_OPS (PLACEMENT_VERIFY + 1)
+enum placement_op {
+        PLACEMENT_TRANSFER,
+        PLACEMENT_RM,
+        PLACEMENT_MKDIR,
+        PLACEMENT_STAGE,
+        PLACEMENT_VERIFY,
+        PLACEMENT_RESERVE, /* only asks whether the store has the space: the server makes the lot */
+        PLACEMENT_RELEASE  /* nothing: the server ends the lot */
+};
+#define PLACEMENT_OPS (PLACEMENT_RELEASE + 1)
 extern const char *const placement_op_names[PLACEMENT_OPS]; /* "transfer", ... */
 
 enum placement_third { THIRD_AUTO, THIRD_NEVER, THIRD_ALWAYS };
@@ -32,6 +40,9 @@ struct placement {
         const char *alternatives; /* "https-https, ftp-sftp": protocols in place of those of src and dest; may
                                      be NULL */
         struct sum wanted;        /* required checksum of the source */
+        /* Most bytes of a transfer, all files together, or those to be reserved; 0: any number. rm: not 0:
+         * the sizes of the files are found out before. */
+        uint64_t space;
         enum placement_third third;
         bool read_back;    /* the file is read back from its destination */
         uint32_t tries;    /* attempts; 0: 5 */
@@ -59,7 +70,7 @@ enum placement_result {
 
 struct placement_report {
         enum placement_result result;
-        uint64_t bytes, files; /* moved to the destination, or read */
+        uint64_t bytes, files; /* moved to the destination, read, or removed */
         uint32_t tries;
         bool denied; /* with PLACEMENT_FAILED: a store refused the credential, so another one may succeed */
         bool third_party;                           /* the last file went from server to server */

@@ -125,7 +125,8 @@ void move_pack_task(const struct move_task *t, struct buf *out)
         pack_str(out, str_of(t->url));
         pack_u64(out, t->at);
         pack_u64(out, t->size);
-        pack_u64(out, (t->known ? 1u : 0u) | (t->summed ? 2u : 0u) | (t->scratch ? 4u : 0u));
+        pack_u64(out, (t->known ? 1u : 0u) | (t->summed ? 2u : 0u) | (t->scratch ? 4u : 0u) |
+                              (t->space ? 8u : 0u));
         pack_facts(&t->facts, out);
         pack_str(out, str_make((const char *)t->sha256, 32));
         pack_u64(out, t->tries);
@@ -150,10 +151,11 @@ bool move_unpack_task(struct str bytes, struct move_task *ret)
         struct str url = unpack_str(&u);
         ret->at = unpack_u64(&u);
         ret->size = unpack_u64(&u);
-        uint64_t flags = unpack_max(&u, 7);
+        uint64_t flags = unpack_max(&u, 15);
         ret->known = flags & 1;
         ret->summed = flags & 2;
         ret->scratch = flags & 4;
+        ret->space = flags & 8;
         unpack_facts(&u, &ret->facts);
         bytes_into(&u, ret->sha256);
         ret->tries = (uint32_t)unpack_max(&u, 1000);
@@ -183,6 +185,7 @@ void move_pack_answer(const struct move_answer *a, struct buf *out)
         pack_u64(out, a->moved);
         pack_u64(out, a->took_us);
         pack_u64(out, a->latency_us);
+        pack_u64(out, a->free_bytes);
         pack_str(out, str_of(a->text));
 }
 
@@ -199,6 +202,7 @@ bool move_unpack_answer(struct str bytes, struct move_answer *ret)
         ret->moved = unpack_u64(&u);
         ret->took_us = unpack_u64(&u);
         ret->latency_us = unpack_u64(&u);
+        ret->free_bytes = unpack_u64(&u);
         text_into(&u, ret->text, sizeof(ret->text));
         for (char *p = ret->text; *p; p++) /* a job's owner reads the text in a line of a log */
                 if ((unsigned char)*p < ' ' || *p == 0x7f)

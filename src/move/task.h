@@ -55,6 +55,7 @@ struct move_task {
         bool scratch; /* GET: the caller copies the file, so it need not be flushed to the disk */
         bool known;   /* GET: `facts` are those of a local copy, which may be up to date */
         struct move_facts facts;
+        bool space;  /* PROBE: the store is asked for its free space, too */
         bool summed; /* GET: sha256 is the required checksum */
         unsigned char sha256[32];
         uint32_t tries;    /* attempts; 0: 5 */
@@ -77,6 +78,7 @@ struct move_answer {
         uint64_t size;            /* size of the whole: GET, PUT, CHECK, COPY */
         uint64_t moved, took_us;  /* bytes transferred and time taken, in all attempts */
         uint64_t latency_us;      /* time until the first answer; 0: not measured */
+        uint64_t free_bytes;      /* PROBE: free space of the store; MOVE_SIZE_ANY: not known */
         char text[512];           /* without control characters, whatever the mover has sent */
 };
 

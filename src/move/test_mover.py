@@ -73,6 +73,9 @@ def main():
             put(request, path)
         elif request["op"] == "look":
             say(event="done", op="look", **facts(path))
+        elif request["op"] == "space":
+            found = os.statvfs(path if os.path.exists(path) else "/")
+            say(event="done", op="space", free=found.f_bavail * found.f_frsize)
         elif request["op"] == "mkdir":
             os.makedirs(path, exist_ok=True)
             say(event="done", op="mkdir")

@@ -160,6 +160,13 @@ static void probes(void)
         run(&t, "there", NULL, &a);
         assert_int_equal(a.status, MOVE_DONE);
         assert_true(a.latency_us > 0 && a.moved == 0);
+        assert_true(a.free_bytes == MOVE_SIZE_ANY);
+        t.space = true;
+        run(&t, "there", NULL, &a);
+        assert_int_equal(a.status, MOVE_DONE);
+        assert_true(a.free_bytes > 0 && a.free_bytes < 1ull << 60);
+        run(&t, "not/there/yet", NULL, &a);
+        assert_true(a.latency_us > 0);
 }
 
 static void conforms(void **state)

@@ -232,12 +232,22 @@ static int check_transfer(struct transfer *t, struct move_answer *a)
         return 0;
 }
 
+static int probe(struct transfer *t, const struct mover_kind *k, struct move_answer *a, struct err *err)
+{
+        int r = k->probe(t, err);
+        uint64_t latency_us = t->latency_us;
+        if (r == 0 && t->task->space && k->space && k->space(t, &a->free_bytes, NULL) != 0)
+                a->free_bytes = MOVE_SIZE_ANY;
+        t->latency_us = latency_us;
+        return r;
+}
+
 static int attempt(struct transfer *t, const struct mover_kind *k, struct move_answer *a, struct err *err)
 {
         struct stat st;
         switch (t->task->op) {
         case MOVE_GET: return get_file(t, k, a, err);
-        case MOVE_PROBE: return k->probe(t, err);
+        case MOVE_PROBE: return probe(t, k, a, err);
         case MOVE_CHECK: return check_transfer(t, a);
         case MOVE_COPY: return copy_data(t, a);
         case MOVE_PUT: break;
@@ -373,7 +383,7 @@ void transfer_run(const struct mover_config *c, const struct move_task *task, in
 {
         struct transfer t = {.task = task, .config = c, .fd = fd, .deadline_ms = INT64_MAX};
         const struct mover_kind *k = has_url(task) ? kind_of(c, str_of(task->url)) : NULL;
-        *answer = (struct move_answer){.facts.size = MOVE_SIZE_ANY};
+        *answer = (struct move_answer){.facts.size = MOVE_SIZE_ANY, .free_bytes = MOVE_SIZE_ANY};
         t.found.size = MOVE_SIZE_ANY;
         if (!k && has_url(task)) {
                 MEM_CLEANUP char *url = move_url_shown(task->url);

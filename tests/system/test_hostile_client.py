@@ -434,6 +434,8 @@ ATTEMPTS = {
     ("POST", "/v1/quote"): [("/v1/quote", {"uuid": "{new}", "parts": [
         {"attributes": {}, "variables": ["x"], "items_upload": "{upload}"}]}, 400)],
     ("GET", "/v1/stores"): [("/v1/stores", None, 200)],
+    ("POST", "/v1/stores/{name}"): [("/v1/stores/lab", {"release": "a"}, 404), ("/v1/stores/lab", {"release": "a", "owner": "alice@test"}, 403),
+                                    ("/v1/stores/lab", {"used_bytes": 0}, 403)],
     ("GET", "/v1/tokens"): [("/v1/tokens", None, (200, 403))],
     ("POST", "/v1/tokens"): [("/v1/tokens", {"kind": "agent"}, 403), ("/v1/tokens", {"kind": "user", "name": "alice@test"}, 403),
                              ("/v1/tokens", {"kind": "user", "role": "admin"}, (400, 403))],

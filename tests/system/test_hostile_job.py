@@ -460,6 +460,7 @@ ROUTES = {
     ("GET", "/v1/limits"): ("/v1/limits", None, 200),
     ("GET", "/v1/accounts"): ("/v1/accounts", None, 200),
     ("GET", "/v1/stores"): ("/v1/stores", None, 200),
+    ("POST", "/v1/stores/{name}"): ("/v1/stores/lab", {"used_bytes": 0}, 403),
     ("GET", "/v1/catalog"): ("/v1/catalog", None, 200),
     ("GET", "/v1/catalog/files"): ("/v1/catalog/files", None, 200),
     ("POST", "/v1/catalog/files"): ("/v1/catalog/files", {"files": [{"name": "x"}]}, 403),

@@ -167,6 +167,9 @@ def test_every_operation(instance):
     assert series[0]["eta_error_ms"] is None and call("GET", f"/v1/series?since_ms={series[-1]['at_ms'] + 86400000}")["samples"] == []
     call("GET", "/v1/series?since_ms=soon", status=400, check=False)
     assert call("GET", "/v1/stores")["stores"] == []
+    call("POST", "/v1/stores/none", {"release": "a"}, status=404)
+    call("POST", "/v1/stores/none", {"used_bytes": 5, "owner": "ann@lab"}, status=404)
+    call("POST", "/v1/stores/none", {"used_bytes": -5}, status=400, check=False)
     assert call("GET", "/v1/agents")["agents"] == []
     assert call("GET", "/v1/config")["placement"] == "cost"
     assert [x["name"].split("/")[0] for x in call("GET", "/v1/limits")["limits"]] == ["queued_kib"]

@@ -211,7 +211,7 @@ def test_command(one, web, other):
     assert "it is not there (HTTP 404)" in failed.err
     one.cli("transfer", "--wait", "--type", "rm", other.url + "g", other.url + "h")
     assert os.listdir(other.data) == ["sub"]
-    for words in (["only"], ["a", "b", "no-folder"], ["--type", "reserve", "x"], ["--timeout", "3", url, other.url]):
+    for words in (["only"], ["a", "b", "no-folder"], ["--type", "buy", "x"], ["--timeout", "3", url, other.url]):
         one.cli("transfer", *words, code=2)
 
 
@@ -240,7 +240,7 @@ def test_storks_ads(one, web, other):
     assert other.read("a") == b"1" and other.read("b") == b"2" and os.path.isdir(os.path.join(other.data, "made"))
     ads = [one.cli("show", "--ad", f"{request}.{i}") for i in range(3)]
     assert "DapRestartIn = 7200" in ads[0] and "DapTries = 3" in ads[1] and "DapTries" not in ads[2] and "Mine = 3 + 4" in ads[2]
-    for text, why in (('[ dap_type = "reserve"; src_url = "x" ]', "is not known"), ("[ dap_type = ", "bad:"),
+    for text, why in (('[ dap_type = "buy"; src_url = "x" ]', "is not known"), ('[ dap_type = "reserve"; src_url = "x" ]', "needs reserve_id"), ("[ dap_type = ", "bad:"),
                       ('[ src_url = "http://a/b" ]', "dest_url"), ('[ src_url = "http://a/b"; dest_url="http://c"; executable = "/bin/sh" ]', "executable"),
                       ('[ src_url = "http://a/b"; dest_url="http://c"; ] more', "behind ad 1")):
         one.write("bad", text)

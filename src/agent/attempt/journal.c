@@ -328,6 +328,7 @@ static void read_result(struct agent *a, const void *p, size_t n)
                 at->result.reason = mem_dupz(r->reason);
                 at->result.bytes_in = r->bytes_in;
                 at->result.bytes_out = r->bytes_out;
+                at->result.bytes_freed = r->bytes_freed;
                 at->checkpoint.in_result = r->checkpoint;
                 for (size_t i = 0; i < r->n_steps && i < STEPS_MAX; i++) {
                         at->result.steps[i] =

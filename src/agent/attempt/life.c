@@ -12,6 +12,7 @@
 #include "agent/attempt/journal.h"
 #include "agent/attempt/limits.h"
 #include "agent/attempt/live_output.h"
+#include "agent/attempt/placement_report.h"
 #include "agent/attempt/sandboxes.h"
 #include "agent/attempt/staging.h"
 #include "agent/attempt/streams.h"
@@ -407,6 +408,8 @@ void attempt_step_over(struct attempt *at, enum run_why why)
                 attempt_set_outcome(at, OUTCOME_STAGING_FAILED, HOLD_CREDENTIAL,
                                     "a store refuses what a credential of the job shows; replace it with "
                                     "`drover credential add`, and the job is released");
+        if (config_queue_places(at->q->config))
+                placement_report_read(at);
         if (why == RUN_ITSELF && activate_failed(at, &words))
                 attempt_set_outcome(at, OUTCOME_NOT_STARTED, HOLD_NOT_STARTED, "%s", buf_z(&words));
         if (why == RUN_WALLTIME && walltime_of(at))

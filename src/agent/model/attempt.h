@@ -123,6 +123,7 @@ struct job_result {
         unsigned step_count;
         struct step_result steps[STEPS_MAX];
         uint64_t started_ms, ended_ms, cpu_user_ms, cpu_system_ms, memory_peak_bytes, bytes_in, bytes_out;
+        uint64_t bytes_freed; /* of files that a placement job has removed */
         uint32_t hold_code;
         int32_t hold_subcode;
         char *reason;

@@ -143,6 +143,7 @@ struct job_template *job_template_unpack(const void *p, size_t n)
                                      .chirps = m->chirps,
                                      .launches = m->launches,
                                      .streams_back = {m->stream_stdout, m->stream_stderr},
+                                     .output_bytes_max = m->output_bytes_max,
                                      .register_outputs = m->register_outputs};
         take_steps(u);
         take_lists(u);

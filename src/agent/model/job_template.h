@@ -118,9 +118,10 @@ struct job_template {
         char *conda_env;  /* folder, name beneath conda's own, or a file from which the environment is made */
         char *python_env; /* file from which a Python environment is made; empty: none */
         char *file_list;  /* list of a dataset's files, see Template.file_list */
-        bool streams_back[2];  /* stdout, stderr: see attempt/live_output.h */
-        bool chirps;           /* the program may call the server */
-        bool launches;         /* and start programs on other nodes of its job */
+        bool streams_back[2];      /* stdout, stderr: see attempt/live_output.h */
+        bool chirps;               /* the program may call the server */
+        bool launches;             /* and start programs on other nodes of its job */
+        uint64_t output_bytes_max; /* bytes that the job may send to its store, in all; 0: any number */
         bool register_outputs; /* the server is told which outputs were sent to URLs, with their checksums */
 };
 

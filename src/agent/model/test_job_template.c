@@ -105,6 +105,7 @@ static void pack(struct buf *out, size_t sum_size)
                                .conda_env = (char *)"c",
                                .file_list = (char *)"list",
                                .register_outputs = true,
+                               .output_bytes_max = 9,
                                .python_env = (char *)"p"};
         out->n += drover__template__pack(&m, buf_room(out, drover__template__get_packed_size(&m)));
 }
@@ -182,6 +183,7 @@ static void assert_all(const struct job_template *t)
         assert_string_equal(t->python_env, "p");
         assert_string_equal(t->file_list, "list");
         assert_true(t->register_outputs);
+        assert_int_equal(t->output_bytes_max, 9);
 }
 
 static void test_every_field(void **state)

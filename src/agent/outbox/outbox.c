@@ -192,6 +192,7 @@ static void fill_result(const struct attempt *at, Drover__JobResult *r, struct a
         r->reason = at->result.reason ? at->result.reason : (char *)"";
         r->bytes_in = at->result.bytes_in;
         r->bytes_out = at->result.bytes_out;
+        r->bytes_freed = at->result.bytes_freed;
         r->n_steps = at->result.step_count;
         r->steps = arena_alloc(room, (at->result.step_count + 1) * sizeof(*r->steps));
         for (unsigned i = 0; i < at->result.step_count; i++)

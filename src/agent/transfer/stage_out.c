@@ -213,6 +213,25 @@ static char **take_outputs(struct attempt *at, const struct stage *s)
         return paths;
 }
 
+/* Holds a job whose outputs are more than it has claimed in their store. */
+static bool is_too_much(struct attempt *at, const struct outputs *o)
+{
+        uint64_t most = at->t->m->output_bytes_max, sum = 0;
+        char why[256];
+        for (size_t i = 0; i < o->count; i++)
+                sum += o->files[i].size;
+        if (!most || sum <= most)
+                return false;
+        snprintf(why, sizeof(why),
+                 "the outputs for the store have %llu bytes, and the job may write %llu there: say how large "
+                 "they "
+                 "are, as in transfer_output_size = %lluM",
+                 (unsigned long long)sum, (unsigned long long)most, (unsigned long long)((sum >> 20) + 1));
+        at->result.hold_subcode = ENOSPC;
+        at->a->news->delivered(at, HOLD_OUTPUT, why);
+        return true;
+}
+
 void stage_done_out(struct attempt *at, struct stage *s)
 {
         at->result.bytes_out += s->w.bytes;
@@ -223,6 +242,11 @@ void stage_done_out(struct attempt *at, struct stage *s)
         }
         struct outputs o = {.data = s->w.data};
         o.count = take_transfers(s, &o.files);
+        if (is_too_much(at, &o)) {
+                outputs_deinit(&o);
+                s->w.data = -1;
+                return;
+        }
         o.paths = s->w.kind == STAGE_HASH ? take_outputs(at, s) : NULL;
         s->w.data = -1;
         at->a->news->outputs(at, &o);

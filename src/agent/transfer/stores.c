@@ -39,6 +39,8 @@ struct store {
         struct probe_estimate estimate, told;
         int64_t down_ms; /* Unix time since which no way to it answers; 0: it answers, as far as known */
         int64_t told_down_ms;
+        bool space;                     /* it is asked for its free space */
+        uint64_t free_bytes, told_free; /* MOVE_SIZE_ANY: not known */
         char *down_why;
         bool doubted;             /* a transfer has failed, and the store is being probed */
         bool silence, spoken;     /* results of the ways probed since the store last answered */
@@ -109,6 +111,7 @@ static struct store *store_new(struct agent *a, const char *name)
         struct store *s = mem_new(struct store);
         s->a = a;
         s->name = mem_dupz(name);
+        s->free_bytes = s->told_free = MOVE_SIZE_ANY;
         return s;
 }
 
@@ -239,6 +242,7 @@ static struct store *store_from(struct agent *a, const Drover__Store *m, struct 
 {
         struct store *s = store_new(a, m->name);
         s->probe = mem_dupz(m->probe);
+        s->space = m->space;
         s->prefixes = mem_array(NULL, m->n_prefixes + 1, sizeof(*s->prefixes));
         for (size_t i = 0; i < m->n_prefixes; i++)
                 s->prefixes[s->prefix_count++] = str_of(mem_dupz(m->prefixes[i]));
@@ -247,6 +251,7 @@ static struct store *store_from(struct agent *a, const Drover__Store *m, struct 
                 return s;
         }
         s->estimate = old->estimate;
+        s->free_bytes = old->free_bytes;
         s->look_ms = old->move ? 0 : old->look_ms;
         s->read_ms = old->read_ms;
         s->down_ms = old->down_ms;
@@ -423,6 +428,7 @@ static void on_looked(void *arg, const struct move_answer *answer)
                 return;
         }
         probe_estimate_latency(&s->estimate, answer->latency_us, now);
+        s->free_bytes = answer->free_bytes;
         a->stores->changed = a->stores->write = true;
         int64_t read_ms = s->estimate.rate_ms[PROBE_IN];
         if ((!read_ms || now - read_ms > DAY_MS) && *s->probe && now >= s->read_ms)
@@ -437,6 +443,7 @@ static void look_at_store(struct store *s, int64_t now)
         s->look_ms = now + (int64_t)(s->a->config.probe_ms ? s->a->config.probe_ms : AGAIN_MS);
         buf_str(&url, s->prefixes[s->way]);
         move_task_init(&t, MOVE_PROBE);
+        t.space = s->space;
         t.url = (char *)(uintptr_t)buf_z(&url);
         t.tries = 1;
         t.limit_ms = AGAIN_MS;
@@ -541,7 +548,7 @@ static void tell_links(struct agent *a, bool all)
         for (size_t i = 0; i <= s->count; i++) {
                 struct store *one = s->v[i];
                 const struct probe_estimate *e = &one->estimate;
-                bool turned = one->down_ms != one->told_down_ms;
+                bool turned = one->down_ms != one->told_down_ms || one->free_bytes != one->told_free;
                 bool measured = e->latency_us || e->bytes_per_s[PROBE_IN] || e->bytes_per_s[PROBE_OUT];
                 if ((!measured && !one->down_ms && !turned) ||
                     (!all && !turned && !probe_estimate_differs(e, &one->told)))
@@ -555,9 +562,12 @@ static void tell_links(struct agent *a, bool all)
                 l->down_ms = one->down_ms;
                 l->down_why = one->down_why ? one->down_why : (char *)"";
                 l->measured_ms = measured_ms(e);
+                l->free_known = one->free_bytes != MOVE_SIZE_ANY;
+                l->free_bytes = l->free_known ? one->free_bytes : 0;
                 list[m.n_links++] = l;
                 one->told = *e;
                 one->told_down_ms = one->down_ms;
+                one->told_free = one->free_bytes;
         }
         m.links = list;
         if (m.n_links == 0)

@@ -439,7 +439,7 @@ int api_table(struct cli *cli, const struct api_table *a)
         else
                 buf_addz(&out, a->none);
         if (a->below && cli_plain(cli))
-                a->below(&out, list);
+                a->below(cli, &out, list);
         cli_print(&out);
         return CLI_OK;
 }

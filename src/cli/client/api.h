@@ -79,6 +79,7 @@ struct api_table {
         const struct table_column *columns;
         unsigned column_count;
         void (*row)(struct cli *cli, struct table *t, struct view item);
-        void (*below)(struct buf *out, struct view list); /* appends text below the table; may be NULL */
+        void (*below)(struct cli *cli, struct buf *out,
+                      struct view list); /* appends text below the table; may be NULL */
 };
 int api_table(struct cli *cli, const struct api_table *a);

@@ -137,10 +137,16 @@ static const struct option_row transfer_options[] = {
         {"type", 0, OPTION_TEXT, "TYPE",
          "The operation: transfer, or at each URL: rm, mkdir, stage (it is read, so that a store which keeps "
          "it "
-         "elsewhere has it at hand), verify. Default: transfer."},
+         "elsewhere has it at hand), verify, reserve (--size of the store for a --lot), release. Default: "
+         "transfer."},
         {"checksum", 0, OPTION_TEXT, "SUM",
          "The checksum that each file must have: sha256:HEX, adler32:HEX or md5:HEX."},
         {"verify", 0, OPTION_FLAG, NULL, "Read back what was written, and compare."},
+        {"lot", 0, OPTION_TEXT, "NAME",
+         "Write in this lot of the store; with --type reserve and release, the lot that is made or ended."},
+        {"size", 0, OPTION_TEXT, "SIZE",
+         "What each job writes at most; with --type reserve, the size of the lot. As in 10G."},
+        {"duration", 0, OPTION_TEXT, "TIME", "With --type reserve: for how long. Default: a day."},
         {"alt", 0, OPTION_TEXT, "PAIRS",
          "Protocols to try when the first ones fail: 'https-https, ftp-sftp'."},
         {"max-retry", 0, OPTION_NUMBER, "N", "Try again so often, with pauses that double. Default: 4."},
@@ -483,6 +489,18 @@ static const struct option_row report_options[] = {
         {0},
 };
 
+static const struct option_row stores_options[] = {
+        {"release", 0, OPTION_TEXT, "STORE/LOT",
+         "Ends a lot, as a job of dap_type release does: what is in it counts as files outside of lots "
+         "then."},
+        {"used", 0, OPTION_TEXT, "STORE=SIZE",
+         "Sets what an owner's files outside of lots take in the store, where files came or went that no job "
+         "of "
+         "Drover has written or removed. For operators."},
+        {"owner", 0, OPTION_TEXT, "WHO", "Whose lot or files. Default: one's own lot."},
+        TABLE_ROWS,
+        JSON_ROW,
+        {0}};
 static const struct option_row reserve_options[] = {
         {"queue", 'q', OPTION_LIST, "PLACE",
          "At this place: AGENT or AGENT/QUEUE. May be given several times."},
@@ -920,8 +938,12 @@ const struct command commands[] = {
          "ANSWERS: whether the store answers that agent; one that does not gets no job from there that needs "
          "it, and what it saw stands below. "
          "Stores "
-         "are described in droverd(8).",
-         NULL, table_only, 0, 0, "", false, cmd_stores},
+         "are described in droverd(8).\n\n"
+         "Below that, for stores with a capacity, is what files, lots and running jobs have of it, what is "
+         "left, "
+         "and each lot and owner of files.",
+         "drover stores\ndrover stores --release dav/run7\ndrover stores --used dav=120G --owner ann@lab",
+         stores_options, 0, 0, "", false, cmd_stores},
         {"catalog", RUNNING, "the catalog of files: add, import, query, verify",
          "add|scan|import|query|show|rm|verify|save|datasets|forget [OPTIONS] [ARG...]",
          "The catalog knows logical files: their names, sizes, checksums, metadata (values under keys), and "

@@ -579,6 +579,8 @@ int attributes_make(struct reader *r)
         if (!rc && r->universe != UNIVERSE_DATA)
                 rc = files_make(r);
         if (!rc)
+                rc = placement_size(r, "transfer_output_size");
+        if (!rc)
                 rc = dataset_make(r);
         if (!rc)
                 rc = plain_keywords(r);

@@ -29,7 +29,7 @@ const struct keyword keywords[] = {
          "`False`: the program is at the place already, under the name given."},
         /* placement jobs */
         {"dap_type", NULL, ACTS, OTHER, "DapType", NULL,
-         "With `universe = data`: what is done, `transfer` (the default), `rm`, `mkdir`, `stage` or `verify`; see PLACEMENT JOBS."},
+         "With `universe = data`: what is done, `transfer` (the default), `rm`, `mkdir`, `stage`, `verify`, `reserve` or `release`; see PLACEMENT JOBS."},
         {"src_url", NULL, ACTS, OTHER, "SrcUrl", NULL,
          "With `universe = data`: the URL or path that is copied from, or that something is done at. A folder ends with a slash; "
          "its last part may be a pattern."},
@@ -50,6 +50,14 @@ const struct keyword keywords[] = {
          "copies; `auto` (the default) lets two servers copy where none is needed."},
         {"verify_copy", NULL, ACTS, OTHER, "DapVerify", NULL,
          "With `universe = data`: `read` reads back what was written, and compares; `store` (the default) asks the store for size and checksum."},
+        {"reserve_id", NULL, ACTS, STRING, "ReserveId", NULL,
+         "The lot of a store in which the job writes, which a job of `dap_type` `reserve` makes and one of `release` ends; see PLACEMENT JOBS."},
+        {"reserve_size", NULL, ACTS, OTHER, "TransferOutputSizeMB", NULL,
+         "With `universe = data` and `dap_type = reserve`: how much space is reserved: `10G`, `100 MB`."},
+        {"duration", NULL, ACTS, OTHER, "ReserveDuration", NULL,
+         "With `universe = data` and `dap_type = reserve`: for how long: seconds, or `2 hours`; a day if not given."},
+        {"transfer_output_size", NULL, ACTS, OTHER, "TransferOutputSizeMB", NULL,
+         "What a job writes to a store at most: `2G`, `100 MB`. It starts when the store has so much left, and may not write more."},
         /* files */
         {"input", "stdin", ACTS, STRING, "In", NULL, "Standard input; none if not given."},
         {"output", "stdout", ACTS, STRING, "Out", NULL, "Where standard output goes. If not given, the server keeps its end only: drover tail."},

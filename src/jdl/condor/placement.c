@@ -5,12 +5,14 @@
  * attributes of its own (DapType, SrcUrl, ...), of which the server makes the words for the mover. */
 #include <errno.h>
 
+#include "base/format/quantity.h"
 #include "jdl/condor/reader.h"
 #include "jdl/placement_words.h"
 
-#define RETRIES_MAX  1000
-#define CRASHES      "3" /* maximum restarts of a mover that died */
-#define DURATION_MAX 31536000u * 10
+#define RETRIES_MAX    1000
+#define CRASHES        "3" /* maximum restarts of a mover that died */
+#define DURATION_MAX   31536000u * 10
+#define OUTPUT_MIB_MAX 900000000u /* the core takes no larger numbers */
 
 static int word_of(struct reader *r, const char *keyword, const char *attribute, bool (*good)(struct str),
                    const char *is)
@@ -66,6 +68,26 @@ static int retries(struct reader *r)
                                   STR_ARG(str_head(entry_unquoted(&e), 60)), RETRIES_MAX);
         buf_printf(&number, "%llu", (unsigned long long)n + 1);
         return attribute_expression(r, "DapTries", &e, buf_view(&number));
+}
+
+/* "2G", "100 MB": what a job writes at most, in MiB. */
+int placement_size(struct reader *r, const char *keyword)
+{
+        ENTRY_CLEANUP struct entry e = {0};
+        BUF_CLEANUP struct buf mib = {0};
+        uint64_t bytes;
+        int rc = entry_get(r, keyword, &e);
+        if (rc <= 0)
+                return rc;
+        if (e.late || quantity_size(entry_unquoted(&e), &bytes) != 0 || bytes == 0 ||
+            bytes >> 20 > OUTPUT_MIB_MAX)
+                return entry_fail(r, &e,
+                                  "'" STR_FMT
+                                  "' is no size: write 2G or 100 MB, the same for all jobs of a queue "
+                                  "statement",
+                                  STR_ARG(str_head(entry_unquoted(&e), 60)));
+        buf_printf(&mib, "%llu", (unsigned long long)((bytes - 1) >> 20) + 1);
+        return attribute_expression(r, "TransferOutputSizeMB", &e, buf_view(&mib));
 }
 
 /* Appends a URL unchanged, and a path of this machine as a URL. */
@@ -130,6 +152,13 @@ static int missing(struct reader *r, const char *keyword, const char *type)
                            "a placement job of dap_type %s needs %s", type, keyword);
 }
 
+static int needs(struct reader *r, const char *keyword, const char *type)
+{
+        ENTRY_CLEANUP struct entry e = {0};
+        int rc = entry_get(r, keyword, &e);
+        return rc == 0 ? missing(r, keyword, type) : rc;
+}
+
 int placement_make(struct reader *r)
 {
         ENTRY_CLEANUP struct entry type = {0};
@@ -142,16 +171,27 @@ int placement_make(struct reader *r)
                 return rc;
         if (!op)
                 return entry_fail(r, &type,
-                                  "'" STR_FMT
-                                  "' is not known; it is one of transfer, rm, mkdir, stage and verify",
+                                  "'" STR_FMT "' is not known; it is one of transfer, rm, mkdir, stage, "
+                                  "verify, reserve and release",
                                   STR_ARG(str_head(name, 40)));
-        bool writes = !strcmp(op, "rm") || !strcmp(op, "mkdir"), copies = !strcmp(op, "transfer");
+        bool lots = !strcmp(op, "reserve") || !strcmp(op, "release");
+        bool writes = !strcmp(op, "rm") || !strcmp(op, "mkdir") || lots, copies = !strcmp(op, "transfer");
         r->local_files = false;
         attribute_default_string(r, "DapType", op);
         buf_addz(&words, op);
         rc = url(r, "src_url", "SrcUrl", writes ? "OutputDestination" : "TransferInput", &words, &late, &src);
-        if (rc >= 0)
+        if (rc >= 0 && lots && !src)
+                rc = url(r, "dest_url", "SrcUrl", "OutputDestination", &words, &late, &src);
+        else if (rc >= 0)
                 rc = url(r, "dest_url", "DestUrl", copies ? "OutputDestination" : NULL, &words, &late, &dest);
+        if (rc >= 0 && lots)
+                rc = needs(r, "reserve_id", op);
+        if (rc >= 0 && !strcmp(op, "reserve"))
+                rc = needs(r, "reserve_size", op);
+        if (rc >= 0)
+                rc = placement_size(r, "reserve_size");
+        if (rc >= 0)
+                rc = seconds_of(r, "duration", "ReserveDuration");
         if (rc >= 0 && !src)
                 rc = missing(r, "src_url", op);
         if (rc >= 0 && copies && !dest)
@@ -208,9 +248,9 @@ void placement_clause(struct reader *r, struct buf *out)
 
 bool placement_keyword(const char *name)
 {
-        static const char *const names[] = {"dap_type",    "src_url",    "dest_url",      "alt_protocols",
-                                            "max_retry",   "restart_in", "give_up_after", "checksum",
-                                            "third_party", "verify_copy"};
+        static const char *const names[] = {"dap_type",    "src_url",     "dest_url",      "alt_protocols",
+                                            "max_retry",   "restart_in",  "give_up_after", "checksum",
+                                            "third_party", "verify_copy", "reserve_size",  "duration"};
         for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
                 if (str_ieqz(str_of(name), names[i]))
                         return true;

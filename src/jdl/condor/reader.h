@@ -219,7 +219,9 @@ int resources_make(struct reader *r);
 int nodes_make(struct reader *r);
 int places_make(struct reader *r); /* sets resources and requirements; to be called after all others */
 int policy_make(struct reader *r);
-int placement_make(struct reader *r);    /* called instead of command_make and files_make */
+int placement_make(struct reader *r); /* called instead of command_make and files_make */
+/* The size that a job of any universe writes at most. */
+int placement_size(struct reader *r, const char *keyword);
 void placement_policy(struct reader *r); /* to be called after policy_make */
 void placement_clause(struct reader *r, struct buf *out);
 bool placement_keyword(const char *name); /* true for keywords of placement jobs only */

@@ -42,9 +42,10 @@ bool stork_is(struct str text)
 /* Keywords of placement jobs keep what an earlier queue statement had, unless they are taken back. */
 static void take_back(struct buf *out)
 {
-        static const char *const names[] = {"dap_type",    "src_url",     "dest_url",      "alt_protocols",
-                                            "max_retry",   "restart_in",  "give_up_after", "checksum",
-                                            "third_party", "verify_copy", "x509userproxy"};
+        static const char *const names[] = {
+                "dap_type",      "src_url",       "dest_url",     "alt_protocols", "max_retry",
+                "restart_in",    "give_up_after", "checksum",     "third_party",   "verify_copy",
+                "x509userproxy", "reserve_id",    "reserve_size", "duration",      "transfer_output_size"};
         for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
                 buf_printf(out, "%s =\n", names[i]);
 }
@@ -139,7 +140,7 @@ static int one_ad(struct writer *w, const struct ad *ad, size_t number, struct e
                 BUF_CLEANUP struct buf text = {0};
                 struct str n = symbols_name(y, name);
                 int r = value_text(x, y, &text);
-                bool to = str_ieqz(n, "dest_url");
+                bool to = str_ieqz(n, "dest_url") || str_ieqz(n, "dest_host");
                 if (r == 0 && (to || is_src(n)))
                         buf_str(to ? &dest : &src, buf_view(&text));
                 else if (r == 0)

@@ -231,6 +231,7 @@ static int add_results(struct command *c, Drover__JobResult *const *list, size_t
                         .memory_peak_bytes = (uint64_t)amount(j->memory_peak_bytes),
                         .bytes_in = (uint64_t)amount(j->bytes_in),
                         .bytes_out = (uint64_t)amount(j->bytes_out),
+                        .bytes_freed = (uint64_t)amount(j->bytes_freed),
                         .hold_code = (int32_t)j->hold_code,
                         .hold_subcode = j->hold_subcode,
                         .reason = words(c, j->reason, COMMAND_REASON_MAX),
@@ -321,6 +322,8 @@ static void set_links(struct command *c, const Drover__Links *l)
                         .down_ms = l->links[i]->down_ms,
                         .down_why = command_text(c, l->links[i]->down_why),
                         .measured_ms = l->links[i]->measured_ms,
+                        .free_known = l->links[i]->free_known,
+                        .free_bytes = l->links[i]->free_bytes,
                 };
 }
 

@@ -6,6 +6,7 @@
 #include "base/job/macro.h"
 #include "base/system/signals.h"
 #include "classad/eval.h"
+#include "core/lifecycle/lots.h"
 #include "core/model/attributes.h"
 #include "core/query.h"
 #include "server/access/origin.h"
@@ -320,6 +321,19 @@ static void add_word(struct maker *k, Drover__Step *step, const char *name, stru
         step->argv[step->n_argv++] = message_text(k->m, buf_view(&b));
 }
 
+/* Adds the bytes that the job may write, or reserves; an rm is to tell what it frees. */
+static void set_space(struct maker *k, Drover__Step *step, struct str type)
+{
+        uint64_t bytes = core_part_space(k->server->core, k->request, k->part);
+        BUF_CLEANUP struct buf b = {0};
+
+        if (str_ieqz(type, "rm"))
+                bytes = 1;
+        buf_printf(&b, "%llu", (unsigned long long)bytes);
+        if (bytes)
+                add_word(k, step, "space", buf_view(&b));
+}
+
 /* Returns true if the job is a placement job. */
 static bool set_placement(struct maker *k, Drover__Step *step)
 {
@@ -351,6 +365,7 @@ static bool set_placement(struct maker *k, Drover__Step *step)
                 if (!str_eqz(buf_view(&b), "0"))
                         add_word(k, step, numbers[i].word, buf_view(&b));
         }
+        set_space(k, step, type);
         return true;
 }
 
@@ -546,6 +561,7 @@ static void template_fill(struct maker *k, Drover__Template *t, const struct cor
         t->variables = message_alloc(k->m, (t->n_variables + 1) * sizeof(*t->variables));
         for (size_t i = 0; i < t->n_variables; i++)
                 t->variables[i] = message_text(k->m, str_of(names[i]));
+        t->output_bytes_max = core_part_space(k->server->core, k->request, k->part);
         if (!set_steps(k, t))
                 set_files(k, t);
         set_file_list(k, t);

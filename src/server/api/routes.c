@@ -65,6 +65,7 @@ static const struct route routes[] = {
         {HTTP_GET, "/v1/limits", api_limits},
         {HTTP_GET, "/v1/accounts", api_accounts},
         {HTTP_GET, "/v1/stores", api_stores},
+        {HTTP_POST, "/v1/stores/{name}", api_store_set},
         {HTTP_GET, "/v1/catalog", api_catalog},
         {HTTP_GET, "/v1/catalog/files", api_catalog_files},
         {HTTP_POST, "/v1/catalog/files", api_catalog_put},

@@ -19,8 +19,9 @@ call_fn api_bank, api_bank_account, api_bank_statement, api_bank_reserved, api_b
 call_fn api_usage, api_usage_records, api_usage_keywords;
 call_fn api_reservations, api_reservation, api_reservation_new, api_reservation_end;
 call_fn api_action, api_wait, api_history, api_agents, api_agent_revoke, api_agent_drain, api_agent_resume,
-        api_agent_wish, api_stores, api_quote, api_events, api_limits, api_metrics, api_series, api_capacity,
-        api_job_path, api_job_script, api_job_output, api_job_exec, api_job_exec_input, api_paths;
+        api_agent_wish, api_stores, api_store_set, api_quote, api_events, api_limits, api_metrics, api_series,
+        api_capacity, api_job_path, api_job_script, api_job_output, api_job_exec, api_job_exec_input,
+        api_paths;
 call_fn api_catalog, api_catalog_files, api_catalog_put, api_catalog_file, api_catalog_remove;
 call_fn api_catalog_datasets, api_catalog_dataset_put, api_catalog_dataset_delete;
 call_fn api_accounts, api_job_priority;

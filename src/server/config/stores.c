@@ -135,8 +135,9 @@ static int read_from(struct config_stores *s, const struct doc *d, struct core_s
 static int read_store(struct config_stores *s, const struct doc *d, struct err *err)
 {
         static const char *const keys[] = {"urls",  "labels",         "concurrency",      "capacity",
-                                           "probe", "concurrency_in", "concurrency_from", NULL};
-        const struct doc *capacity = doc_get(d, "capacity");
+                                           "probe", "concurrency_in", "concurrency_from", "file_size",
+                                           NULL};
+        const struct doc *capacity = doc_get(d, "capacity"), *file = doc_get(d, "file_size");
         struct core_store x = {.urls.name = arena_str(&s->arena, d->key)};
         int r = doc_only(d, keys, err);
 
@@ -158,7 +159,14 @@ static int read_store(struct config_stores *s, const struct doc *d, struct err *
         if (r == 0 && capacity)
                 r = doc_size(capacity, &x.capacity_bytes, err);
         if (r == 0)
-                r = check_count(capacity, x.capacity_bytes, UINT64_MAX, err);
+                r = check_count(capacity, x.capacity_bytes, INT64_MAX / 4, err);
+        if (r == 0 && file)
+                r = doc_size(file, &x.file_bytes, err);
+        if (r == 0)
+                r = check_count(file, x.file_bytes, INT64_MAX / 4, err);
+        if (r == 0 && file && !capacity)
+                r = bad(file, err,
+                        "goes with capacity: it is what a job claims that does not say what it writes");
         if (r == 0)
                 r = read_probe(s, &x, doc_get(d, "probe"), err);
         if (r == 0)

@@ -6,6 +6,7 @@
  *       labels: [patient]
  *       concurrency: 8
  *       capacity: 10T
+ *       file_size: 4G
  *       probe: https://se.lab/data/probe  # a file to read, to measure bandwidth
  *   clearance:
  *     patient:                          # a label

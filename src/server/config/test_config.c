@@ -91,7 +91,7 @@ static void test_stores(void **state)
                 config_parse(
                         &c, "f",
                         STR("stores:\n  lab:\n    urls: [HTTPS://se.lab:443/data, root://se.lab//data/]\n"
-                            "    labels: patient\n    concurrency: 8\n    capacity: 10G\n"
+                            "    labels: patient\n    concurrency: 8\n    capacity: 10G\n    file_size: 2G\n"
                             "  far: {urls: https://far.org/}\n"
                             "clearance:\n  patient:\n    agents: [n1, ward-*]\n"
                             "    datasets: https://far.org/cohort\n    spool: no\n"),
@@ -104,6 +104,7 @@ static void test_stores(void **state)
         assert_true(str_eqz(c.stores.stores[0].labels[0], "patient"));
         assert_int_equal(c.stores.stores[0].concurrency, 8);
         assert_true(c.stores.stores[0].capacity_bytes == 10ull << 30);
+        assert_true(c.stores.stores[0].file_bytes == 2ull << 30);
         assert_int_equal(c.stores.label_count, 1);
         assert_true(str_eqz(c.stores.labels[0].agents[1], "ward-*"));
         assert_true(str_eqz(c.stores.labels[0].datasets[0], "https://far.org/cohort/"));
@@ -212,6 +213,7 @@ static void test_bad(void **state)
                  "f:3: b: 'file:///d/' is store a's already"},
                 {"stores:\n  a:\n    urls: /d\n    concurrency: 0\n", "f:4: concurrency: must be 1 or more"},
                 {"stores:\n  a:\n    urls: /d\n    capacity: 0\n", "f:4: capacity: must be 1 or more"},
+                {"stores:\n  a:\n    urls: /d\n    file_size: 1G\n", "f:4: file_size: goes with capacity"},
                 {"stores:\n  a:\n    urls: https://a/\n    probe: https://b/x\n",
                  "f:4: probe: must be the URL of a file of this store"},
                 {"stores:\n  a:\n    urls: https://a/\n    probe: x\n", "f:4"},

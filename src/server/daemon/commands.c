@@ -78,6 +78,7 @@ static void send_stores(struct server *s, uint64_t session, enum turn_when when)
                 drover__store__init(one);
                 one->name = message_text(m, urls->name);
                 one->probe = message_text(m, c->probes[i]);
+                one->space = c->stores[i].capacity_bytes > 0;
                 one->prefixes = message_alloc(m, (urls->prefix_count + 1) * sizeof(*one->prefixes));
                 for (size_t k = 0; k < urls->prefix_count; k++)
                         one->prefixes[one->n_prefixes++] = message_text(m, urls->prefixes[k]);

@@ -1,3 +1,7 @@
+/* drover stores: the stores, the links to them and their space, and orders about the latter. */
+#include "base/format/json.h"
+#include "base/format/quantity.h"
+#include "base/format/url.h"
 #include "cli/client/api.h"
 #include "cli/command/commands.h"
 #include "cli/terminal/human.h"
@@ -60,6 +64,68 @@ static void say_down(struct buf *out, struct view stores)
                 }
 }
 
+static void add_bytes(struct buf *out, struct view v, const char *name)
+{
+        human_bytes(out, view_integer(view_get(v, name), 0));
+}
+
+/* "  lot run7 of ann@lab: 1.5G of 10G used, 2G claimed by running jobs, for 23:12:07" */
+static void say_lot(struct cli *cli, struct buf *out, struct view lot)
+{
+        bool named = view_there(view_get(lot, "name"));
+
+        buf_addz(out, named ? "  lot " : "  files");
+        if (named)
+                view_safe(view_get(lot, "name"), out);
+        buf_addz(out, " of ");
+        view_safe(view_get(lot, "owner"), out);
+        buf_addz(out, ": ");
+        add_bytes(out, lot, "used_bytes");
+        if (named) {
+                buf_addz(out, " of ");
+                add_bytes(out, lot, "size_bytes");
+                buf_addz(out, " used, ");
+                add_bytes(out, lot, "claimed_bytes");
+                buf_addz(out, " claimed by running jobs, for ");
+                human_duration(out, view_integer(view_get(lot, "expires_ms"), 0) - cli->now_ms);
+        }
+        buf_char(out, '\n');
+}
+
+/* "dav: of 10T files have 3T, lots 1T, running jobs 20G; 5.9T are left, and the store has 6T free" */
+static void say_space(struct cli *cli, struct buf *out, struct view stores)
+{
+        struct view store, lot;
+
+        for (size_t at = 0; view_next(stores, &at, &store);) {
+                struct view space = view_get(store, "space");
+
+                if (!view_there(space))
+                        continue;
+                buf_addz(out, out->n ? "" : "\n");
+                view_safe(view_get(store, "name"), out);
+                buf_addz(out, ": of ");
+                add_bytes(out, store, "capacity_bytes");
+                buf_addz(out, " files have ");
+                add_bytes(out, space, "files_bytes");
+                buf_addz(out, ", lots ");
+                add_bytes(out, space, "reserved_bytes");
+                buf_addz(out, ", running jobs ");
+                add_bytes(out, space, "claimed_bytes");
+                buf_addz(out, "; ");
+                add_bytes(out, space, "left_bytes");
+                buf_addz(out, " are left");
+                if (view_there(view_get(space, "free_bytes"))) {
+                        buf_addz(out, ", and the store has ");
+                        add_bytes(out, space, "free_bytes");
+                        buf_addz(out, " free");
+                }
+                buf_char(out, '\n');
+                for (size_t k = 0; view_next(view_get(space, "lots"), &k, &lot);)
+                        say_lot(cli, out, lot);
+        }
+}
+
 /* Adds a row for each agent that has measured the store, or one row without an agent. */
 static void add_link(struct cli *cli, struct table *t, struct view store, struct view link)
 {
@@ -104,9 +170,57 @@ static void add_store(struct cli *cli, struct table *t, struct view store)
                 add_link(cli, t, store, (struct view){STR_NONE});
 }
 
+/* STORE/LOT is released, or what the owner has in STORE=SIZE is set. */
+static int order(struct cli *cli, const struct options *o, struct str rest, bool release)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0}, body BUF_CLEANUP = {0};
+        const char *owner = options_text(o, "owner");
+        struct json j = {.out = &body};
+        struct str store;
+        uint64_t bytes = 0;
+        struct err err = {""};
+        int rc;
+
+        if (!str_cut(&rest, release ? '/' : '=', &store) || !store.n || !rest.n ||
+            (!release && quantity_size(rest, &bytes) != 0))
+                return cli_error(CLI_USAGE, release ? "--release takes STORE/LOT"
+                                                    : "--used takes STORE=SIZE, as in dav=120G");
+        if (!release && !owner)
+                return cli_error(CLI_USAGE, "with --used say whose files they are: --owner ann@lab");
+        buf_addz(&path, "/v1/stores/");
+        url_escape(&path, store);
+        json_open(&j, '{');
+        if (release)
+                json_kstr(&j, "release", rest);
+        else
+                json_kint(&j, "used_bytes", (int64_t)bytes);
+        if (owner)
+                json_kstrz(&j, "owner", owner);
+        json_close(&j, '}');
+        rc = api_call(cli,
+                      &(struct api_request){.method = "POST", .path = buf_z(&path), .body = buf_view(&body)},
+                      &answer, &err);
+        if (rc != 0)
+                return cli_error(api_exit(rc, &answer), "%s", err.text);
+        api_print_json(cli, &answer);
+        return CLI_OK;
+}
+
+static void say_below(struct cli *cli, struct buf *out, struct view stores)
+{
+        say_down(out, stores);
+        say_space(cli, out, stores);
+}
+
 int cmd_stores(struct cli *cli, const struct options *o)
 {
-        (void)o;
+        const char *release = options_text(o, "release"), *used = options_text(o, "used");
+
+        if (release && used)
+                return cli_error(CLI_USAGE, "one of --release and --used");
+        if (release || used)
+                return order(cli, o, str_of(release ? release : used), release != NULL);
         return api_table(cli,
                          &(struct api_table){
                                  .path = "/v1/stores",
@@ -115,6 +229,6 @@ int cmd_stores(struct cli *cli, const struct options *o)
                                  .columns = columns,
                                  .column_count = sizeof(columns) / sizeof(columns[0]),
                                  .row = add_store,
-                                 .below = say_down,
+                                 .below = say_below,
                          });
 }

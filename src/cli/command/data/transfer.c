@@ -143,19 +143,23 @@ static int describe(const struct options *o, struct buf *out)
                 {"type", "dap_type"},           {"checksum", "checksum"},
                 {"alt", "alt_protocols"},       {"max-retry", "max_retry"},
                 {"restart-in", "restart_in"},   {"give-up-after", "give_up_after"},
-                {"third-party", "third_party"}, {"credential", "credentials"}};
+                {"third-party", "third_party"}, {"credential", "credentials"},
+                {"lot", "reserve_id"},          {"duration", "duration"}};
         const char *type =
                 placement_type(str_of(options_text(o, "type") ? options_text(o, "type") : "transfer"));
         bool copies = type && !strcmp(type, "transfer");
         struct rows rows = {.text = {.max = FORM_TEXT_MAX}};
         int code;
         if (!type)
-                return cli_error(CLI_USAGE, "--type is transfer, rm, mkdir, stage or verify");
+                return cli_error(CLI_USAGE,
+                                 "--type is transfer, rm, mkdir, stage, verify, reserve or release");
         code = read_words(o, copies, &rows);
         if (code == 0) {
                 buf_addz(out, "universe = data\n");
                 for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++)
                         line(out, same[i][1], options_text(o, same[i][0]));
+                line(out, type && !strcmp(type, "reserve") ? "reserve_size" : "transfer_output_size",
+                     options_text(o, "size"));
                 if (options_flag(o, "verify"))
                         line(out, "verify_copy", "read");
                 line(out, "batch_name", options_text(o, "name"));

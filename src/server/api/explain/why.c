@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/system/clock.h"
+#include "core/lifecycle/lots.h"
 #include "core/lifecycle/reservations.h"
 #include "core/query.h"
 #include "server/agents/attempt_location.h"
@@ -98,6 +99,10 @@ static bool explain_limit(struct json *j, struct core *core, const struct core_j
                 return true;
         }
         if (core_job_reserved(core, job->request, job->member, &says) == 0) {
+                json_strz(j, says.text);
+                return true;
+        }
+        if (core_job_space(core, job->request, job->member, &says) == 0) {
                 json_strz(j, says.text);
                 return true;
         }
