@@ -193,3 +193,31 @@ def test_a_sums_moves_here(instance):
     assert instance.read("out.1") == "1\n"
     wrong = subprocess.run([star, "-p", "other", job], cwd=instance.work, env=instance.env, capture_output=True, text=True, timeout=90, check=False)
     assert wrong.returncode == 1 and "there is no policy 'other' here" in wrong.stderr, wrong
+
+
+MONITORED = """
+sensors:
+  Farm: {{command: [/bin/cat, {waits}], interval: 1s}}
+queues:
+  - {{name: short, cpus: 4, memory: 512MiB, attributes: {{QueueWait: FarmShort}}}}
+  - {{name: long, cpus: 4, memory: 512MiB, attributes: {{QueueWait: FarmLong}}}}
+"""
+
+
+def test_an_external_monitor(instance):
+    """A small program says how long jobs wait in each queue, and the queue monitor goes by it."""
+    waits = instance.write("waits", "Short = 600\nLong = 60\n")
+    instance.server()
+    agents.start(instance, MONITORED.format(waits=waits))
+
+    def first(queue):
+        """the queue that the policy gives jobs to first"""
+        agents.queues(instance, 2)
+        out = instance.cli("submit", "--dry-run", "--policy", "queue_monitor", "-", stdin=sh("exit 0")).out
+        return re.search(rf"^queue_monitor +yes +n1/{queue},", out, re.M)
+
+    wait_until(lambda: first("long"))
+    assert where(instance, instance.run(sh("exit 0", queue="queue 3"), "--policy", "queue_monitor")) == ["long"] * 3
+    instance.write("waits", "Short = 60\nLong = 600\n")
+    wait_until(lambda: first("short"))
+    assert where(instance, instance.run(sh("exit 0", queue="queue 3"), "--policy", "queue_monitor")) == ["short"] * 3
