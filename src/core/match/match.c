@@ -33,6 +33,8 @@
 #define RANKED_MAX 5000u
 /* Shares of a place for which a class is divided, under a policy that spreads its jobs. */
 #define SPREAD_PARTS 8u
+/* Groups of jobs that such a class is given in one pass (some milliseconds); the next pass continues. */
+#define SPREAD_GROUPS_MAX 2000u
 /* Places that hold files of its members compared for a class without one. */
 #define LOCAL_MAX 512u
 
@@ -169,11 +171,11 @@ static void class_spreads(struct core *c, struct job_class *k)
 {
         struct spread_place *found = mem_array(NULL, RANKED_MAX, sizeof(*found));
         struct heap h = {.before = spread_before};
-        size_t n = spread_find(c, k, found);
+        size_t n = spread_find(c, k, found), groups = 0;
 
         for (size_t i = 0; i < n; i++)
                 heap_put(&h, &found[i].node);
-        while (h.count && k->idle > 0 && !order_turn_is_over(c, k)) {
+        while (h.count && k->idle > 0 && !order_turn_is_over(c, k) && groups < SPREAD_GROUPS_MAX) {
                 struct spread_place *x = container_of(heap_first(&h), struct spread_place, node);
                 double cost = choose_worth(c, k, x->at.queue).cost;
                 uint64_t share = k->idle / (h.count * SPREAD_PARTS), given;
@@ -186,10 +188,15 @@ static void class_spreads(struct core *c, struct job_class *k)
                 share = share ? share : 1;
                 given = dispatch_most(c, k, x->at.queue, share);
                 x->given += given;
+                groups++;
                 if (given < share)
                         heap_take(&h, &x->node);
                 else
                         heap_moved(&h, &x->node);
+        }
+        if (groups == SPREAD_GROUPS_MAX && h.count && k->idle > 0) {
+                k->met_at = 0;
+                job_class_look_again(c, k);
         }
         heap_deinit(&h);
         free(found);

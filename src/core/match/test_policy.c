@@ -59,6 +59,31 @@ static void test_turns(void **state)
         expect_shares(c, "35 35 35");
 }
 
+/* A class that is given more groups than one pass takes goes on with the next. */
+static void test_many(void **state)
+{
+        struct core *c = *state;
+
+        for (unsigned i = 0; i < 400; i++) {
+                char name[8];
+
+                snprintf(name, sizeof(name), "n%03u", i);
+                place(c, name, 60, 60, "");
+        }
+        submit(c, NULL, 20000, passive);
+        assert_true(core_match(c)); /* there is more to do */
+        while (core_match(c))
+                ;
+        for (unsigned i = 0; i < 400; i++) {
+                char name[8];
+
+                snprintf(name, sizeof(name), "n%03u", i);
+                assert_in_range(agent_attempts(agent_find(c, name)), 44, 56);
+        }
+        assert_int_equal(request_find(c, 1)->active, 20000);
+        assert_null(core_check(c));
+}
+
 /* One after the other in the search order, each until it has no room; equals in turn. */
 static void test_search_order(void **state)
 {
@@ -199,15 +224,11 @@ static void test_names(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                TEST(test_turns),
-                TEST(test_search_order),
-                TEST(test_rank_goes_first),
-                TEST(test_of_a_request),
-                TEST(test_load_of_clusters),
-                TEST(test_measured_waits),
-                TEST(test_external_monitor),
-                TEST(test_measures),
-                cmocka_unit_test(test_names),
+                TEST(test_turns),          TEST(test_many),
+                TEST(test_search_order),   TEST(test_rank_goes_first),
+                TEST(test_of_a_request),   TEST(test_load_of_clusters),
+                TEST(test_measured_waits), TEST(test_external_monitor),
+                TEST(test_measures),       cmocka_unit_test(test_names),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
