@@ -133,12 +133,13 @@ def test_values_as_json_and_extra_files(shared):
 
 
 def test_collections_tables_and_folders(shared):
-    """A pair of files, a row of a data table, a folder and an index beside a file go with the job; a pair comes back."""
+    """A pair of files, a row of a data table, a folder and an index beside a file go with the job; a pair comes back, and what a regular
+    expression finds."""
     words = tool(shared, "pair", """\
         <tool id="pair" version="1" profile="21.05">
           <command><![CDATA[
             cat '$reads.forward' '$index.fields.path' > '$both.forward' && cat '$reads['reverse']' '$graph.extra_files_path/part' > '$both.reverse'
-            && cat '$graph.metadata.bai' > log
+            && cat '$graph.metadata.bai' > log && mkdir parts && echo 1 > parts/ab.txt && echo 2 > parts/abcd.txt
           ]]></command>
           <inputs>
             <param name="reads" type="data_collection" collection_type="paired"/>
@@ -147,7 +148,8 @@ def test_collections_tables_and_folders(shared):
           </inputs>
           <outputs><collection name="both" type="paired">
             <data name="forward" format="txt"/><data name="reverse" format="txt"/>
-          </collection><data name="log" format="txt" from_work_dir="log"/></outputs>
+          </collection><data name="log" format="txt" from_work_dir="log"/>
+            <collection name="short" type="list"><discover_datasets pattern="(?P&lt;designation&gt;[a-z]{2})\\.txt" directory="parts"/></collection></outputs>
         </tool>""", {"reads": {"forward": "r_1.fq", "reverse": "r_2.fq"}, "index": "two",
                      "graph": {"path": "g.html", "extra_files": "g_files", "metadata": {"bai": {"path": "g.bai"}}}})
     for name in ("pair", "g_files", "config", "tool-data"):
@@ -159,6 +161,7 @@ def test_collections_tables_and_folders(shared):
     submit(shared, words + ["--tables", "config/tables.xml", "-a", "initialdir = pair"])
     assert shared.read("pair/both__forward.txt") == "r_1.fq\nrow\n"
     assert shared.read("pair/both__reverse.txt") == "r_2.fq\ng_files/part\n" and shared.read("pair/log.txt") == "g.bai\n"
+    assert shared.read("pair/short__ab.txt") == "1\n" and not shared.exists("pair/short__abcd.txt")
     assert shared.cli("submit", "--tables", "config/tables.xml", "odd.sub", code=2).err
     assert "no-file: No such file" in shared.cli("submit", "-n", *words, "--tables", "no-file", code=1).err
 

@@ -288,19 +288,18 @@ static int find_rules(struct tool *t, struct rules *r, struct err *err)
 
 /* Which files a pattern finds, as the shell's: __name__ and the like, or a regular expression with a group
  * (?P<designation>…) or (?P<name>…) of .+ or .*, and (?P<ext>…), between characters that stand for
- * themselves. */
-static int glob_of(const struct xml *x, struct buf *out, struct err *err)
+ * themselves. Returns false for any other regular expression. */
+static bool glob_of(const char *pattern, struct buf *out)
 {
-        const char *pattern = xml_get(x, "pattern") ? xml_get(x, "pattern") : "__designation__";
         struct str rest = str_of(pattern);
 
         if (strcmp(pattern, "__name__") == 0 || strcmp(pattern, "__designation__") == 0) {
                 buf_char(out, '*');
-                return 0;
+                return true;
         }
         if (strcmp(pattern, "__name_and_ext__") == 0 || strcmp(pattern, "__designation_and_ext__") == 0) {
                 buf_addz(out, "*.*");
-                return 0;
+                return true;
         }
         while (rest.n) {
                 if (str_starts(rest, STR("(?P<"))) {
@@ -331,24 +330,33 @@ static int glob_of(const struct xml *x, struct buf *out, struct err *err)
                         break;
                 }
         }
-        return rest.n ? tool_fail(x, err, "the pattern %s is not supported", pattern) : 0;
+        return rest.n == 0;
 }
 
 static int discover(const struct tool_output *o, const struct xml *x, struct buf *out, struct err *err)
 {
+        const char *pattern = xml_get(x, "pattern") ? xml_get(x, "pattern") : "__designation__";
         BUF_CLEANUP struct buf glob = {0};
         struct str folder = str_of(xml_get(x, "directory") ? xml_get(x, "directory") : ".");
-        int rc = glob_of(x, &glob, err);
+        bool plain = glob_of(pattern, &glob);
 
-        if (rc != 0)
-                return rc;
         if (xml_get(x, "from_provided_metadata") || xml_get(x, "recurse") ||
             xml_get(x, "match_relative_path"))
                 return tool_fail(x, err,
                                  "only a pattern and a directory are supported in <discover_datasets>");
         if (!is_plain_path(folder, ""))
                 return tool_fail(x, err, "the directory '" STR_FMT "' is not supported", STR_ARG(folder));
-        buf_printf(out, "for found in " STR_FMT "/%s; do\n", STR_ARG(folder), buf_z(&glob));
+        buf_printf(out, "for found in " STR_FMT "/%s; do\n", STR_ARG(folder), plain ? buf_z(&glob) : "*");
+        if (!plain) {
+                BUF_CLEANUP struct buf whole = {0};
+
+                buf_printf(&whole, "^(?:%s)", pattern);
+                buf_addz(out, "        printf '%s\\n' \"${found##*/}\" | grep -qP -e ");
+                script_quote(out, buf_view(&whole));
+                buf_addz(out, "\n        case $? in 0) ;; 1) continue ;; *) echo 'an output pattern of the "
+                              "tool cannot be "
+                              "looked for here' >&2; fatal=1 ;; esac\n");
+        }
         buf_printf(out,
                    "        [ -f \"$found\" ] && mv -f \"$found\" \"$box/" STR_FMT "__${found##*/}\"\ndone\n",
                    STR_ARG(o->name));
