@@ -6,7 +6,7 @@
  *
  *   $(name)  $(name:default)  $(DOLLAR) → $  $ENV(name[:default])
  *   $F[fpduwnxbqa…](name)  $BASENAME(name[,suffix])  $DIRNAME(name)  $SUBSTR(name,from[,len])
- *   $INT(name[,format])  $REAL(name[,format])  $STRING(expression)  $EVAL(expression)
+ *   $INT(name[,format])  $REAL(name[,format])  $STRING(expression)  $STRING(name,format)  $EVAL(expression)
  *   $CHOICE(index,list…)  $RANDOM_CHOICE(a,b,…)  $RANDOM_INTEGER(min,max[,step])
  *
  * $$(…) and $$([…]) are left as they are, and so is what only looks like a reference: $(date +%s), $5,

@@ -106,7 +106,7 @@ static int to_integer(struct call *c, struct str text, int64_t *ret)
         return 0;
 }
 
-/* The one conversion of a printf format for numbers; anything else could read what isn't there. `%%` is
+/* The one conversion of a printf format for a value; anything else could read what isn't there. `%%` is
  * allowed. Gives the format with the length that the value has ("ll" for whole numbers). */
 static int check_format(struct call *c, struct str f, const char *conversions, const char *length,
                         struct buf *ret)
@@ -130,12 +130,12 @@ static int check_format(struct call *c, struct str f, const char *conversions, c
                 while (i < f.n && f.p[i] == 'l')
                         i++;
                 if (i >= f.n || !strchr(conversions, f.p[i]) || seen)
-                        return fail_call(c, "not a format for one number:", f);
+                        return fail_call(c, "not a format for one value:", f);
                 seen = true;
                 buf_addz(ret, length);
                 buf_char(ret, f.p[i]);
         }
-        return seen ? 0 : fail_call(c, "the format has no % for the number:", f);
+        return seen ? 0 : fail_call(c, "the format has no % for the value:", f);
 }
 
 static int print_number(struct call *c, struct str format, const struct arith *v, bool whole)
@@ -536,8 +536,8 @@ static int call_eval(struct call *c)
         return rc ? fail_call(c, why.text, STR_NONE) : 0;
 }
 
-/* $STRING(expression): the text of a string value; any other expression stays as it is written. */
-static int call_string(struct call *c)
+/* The text of a string value; any other expression stays as it is written. */
+static int string_value(struct call *c, struct buf *ret)
 {
         BUF_CLEANUP struct buf text = {.max = MACRO_TEXT_MAX}, asked = {.max = 2 * MACRO_TEXT_MAX},
                                is_string = {.max = 64};
@@ -549,10 +549,41 @@ static int call_string(struct call *c)
         buf_printf(&asked, "isString(" STR_FMT "\n)", STR_ARG(buf_view(&text)));
         if (c->run->world->evaluate(c->run->world->arg, buf_view(&asked), &is_string, &why) == 0 &&
             str_eq(buf_view(&is_string), STR("true")))
-                rc = c->run->world->evaluate(c->run->world->arg, buf_view(&text), c->out, &why);
+                rc = c->run->world->evaluate(c->run->world->arg, buf_view(&text), ret, &why);
         else
-                buf_str(c->out, buf_view(&text));
+                buf_str(ret, buf_view(&text));
         return rc ? fail_call(c, why.text, STR_NONE) : 0;
+}
+
+/* $STRING(expression) and $STRING(NAME,format): only a name has a format, for expressions have commas. */
+static int call_string(struct call *c)
+{
+        BUF_CLEANUP struct buf value = {.max = MACRO_TEXT_MAX}, format = {.max = MACRO_TEXT_MAX},
+                               checked = {.max = 4096};
+        struct str rest = c->body, first = STR_NONE;
+        bool late = false;
+        int rc;
+
+        cut_argument(&rest, &first);
+        if (!rest.p || !macro_is_name(str_trim(first)))
+                return string_value(c, c->out);
+        c->body = first;
+        rc = string_value(c, &value);
+        if (!rc)
+                rc = macro_deeper(c->run, rest, &format, &late);
+        if (!rc && (late || memchr(buf_view(&format).p, '\0', format.n)))
+                return fail_call(c, "no format for a text:", rest);
+        if (!rc)
+                rc = check_format(c, buf_view(&format), "s", "", &checked);
+        if (!rc && buf_check(&checked))
+                rc = fail_call(c, "the format is too long", STR_NONE);
+        if (rc)
+                return rc;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        buf_printf(c->out, buf_z(&checked), buf_z(&value));
+#pragma GCC diagnostic pop
+        return 0;
 }
 
 static const struct {

@@ -12,7 +12,7 @@
 enum mode { MODE_PLAIN, MODE_IN, MODE_FROM, MODE_MATCHING };
 
 struct slice {
-        bool given, has_from, has_to, single;
+        bool given, has_from, has_to;
         int64_t from, to, step;
 };
 
@@ -89,7 +89,7 @@ static ptrdiff_t find_mode(struct str s, enum mode *ret_mode, size_t *ret_length
         return -1;
 }
 
-/* [from:to:step], each part optional, or [index]. */
+/* [from:to:step], each part optional; [from] is [from:], as in HTCondor. */
 static int read_slice(struct queue *q, struct str inner)
 {
         struct str rest, part;
@@ -102,10 +102,10 @@ static int read_slice(struct queue *q, struct str inner)
         if (rc)
                 return rc;
         rest = inner = buf_view(&text);
-        *s = (struct slice){.given = true, .step = 1, .single = str_find(inner, ':') < 0};
+        *s = (struct slice){.given = true, .step = 1};
         while (str_cut(&rest, ':', &part)) {
                 part = str_trim(part);
-                if (n++ >= 3 || (part.n && str_to_i64(part, &v)) || (s->single && !part.n))
+                if (n++ >= 3 || (part.n && str_to_i64(part, &v)))
                         return reader_fail(q->reader, q->at,
                                            "'[" STR_FMT "]' is no slice; write [from:to] or [from:to:step]",
                                            STR_ARG(inner));
@@ -134,8 +134,6 @@ static bool in_slice(const struct slice *s, uint64_t index, uint64_t count)
                 from = from + n < 0 ? 0 : from + n;
         if (to < 0)
                 to += n;
-        if (s->single)
-                return i == from;
         return i >= from && i < to && (i - from) % s->step == 0;
 }
 
