@@ -48,6 +48,8 @@ struct sim_measures {
                                      clusters' stores; cached: needed and there */
         uint64_t decisions, lost; /* lost: attempts whose agent failed */
         double lost_cpu_s;
+        double node_hours, cost; /* of agents; of those that come and go while they were there */
+        uint64_t nodes_started, nodes_interrupted;
         double energy_j; /* of all processors over the makespan, also of agents that are away */
         uint64_t sets, sets_reserved,
                 sets_late; /* sets that started; sets for which places were kept; of these, sets that started

@@ -610,6 +610,8 @@ int sim_reference_run(const struct sim_reference_options *o, struct sim_measures
         play(&r);
         sim_measure_jobs(&m, o->workload, r.times, sim_site_cpus(o->site), r.used_cpu_s);
         m.energy_j += sim_site_idle_watts(o->site) * m.makespan_s;
+        m.node_hours = (double)sim_site_agents(o->site) * m.makespan_s / 3600; /* all are always there */
+        m.cost = sim_site_price(o->site) * m.makespan_s / 3600;
         m.wall_s = (double)(clock_mono_ns() - from) / 1e9;
         clean(&r);
         *ret = m;

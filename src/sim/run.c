@@ -65,6 +65,7 @@ static void ring(struct run *r, struct timer *t)
         case TIMER_PLACE: run_place_timer(r, container_of(t, struct place, timer)); break;
         case TIMER_RENEW: renew_all(r); break;
         case TIMER_OUTAGE: run_outage_timer(r, container_of(t, struct outage, timer)); break;
+        case TIMER_PLAN: run_cloud_plan(r); break;
         case TIMER_TICK: break; /* the turn will tick: its timer is not set any more */
         }
 }
@@ -213,7 +214,9 @@ static int make_world(struct run *r, struct err *err)
         make_pipes(r);
         run_places_make(r);
         for (size_t i = 0; i < r->place_count; i++)
-                run_place_start(r, &r->places[i]);
+                if (!run_place_is_cloud(&r->places[i]))
+                        run_place_start(r, &r->places[i]);
+        run_cloud_make(r);
         run_outages_make(r, START_MS);
         renew_all(r);
         return 0;
@@ -221,6 +224,7 @@ static int make_world(struct run *r, struct err *err)
 
 static void clean(struct run *r)
 {
+        run_cloud_free(r);
         if (r->places)
                 run_places_free(r);
         for (size_t i = 0; r->pipes && i < r->site->count * r->site->count; i++)
@@ -436,6 +440,7 @@ int sim_run(const struct sim_run_options *o, struct sim_measures *ret, struct er
                 e = play(&r, err);
         if (e == 0) {
                 give_times(&r);
+                run_cloud_end(&r, run_now(&r) - START_MS);
                 sim_measure_jobs(&m, o->workload, r.times, sim_site_cpus(o->site), r.used_cpu_s);
                 m.energy_j += sim_site_idle_watts(o->site) * m.makespan_s;
                 if (r.guesses)

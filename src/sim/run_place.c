@@ -33,6 +33,7 @@ void run_places_make(struct run *r)
                         if (c->agents > 1)
                                 buf_printf(&name, "-%u", i);
                         p->timer.kind = TIMER_PLACE;
+                        p->launched_ms = -1;
                         p->name = buf_take(&name);
                         p->cluster = c;
                         p->cluster_index = (uint32_t)k;
@@ -133,11 +134,11 @@ void run_place_start(struct run *r, struct place *p)
         p->came_count = 0;
         p->offer_wanted = true;
         make_dirty(r, p);
-        if (p->cluster->mtbf_ms)
-                run_timer_set(
-                        r, &p->timer,
-                        run_now(r) + 1 +
-                                (int64_t)sim_random_exponential(&r->random, (double)p->cluster->mtbf_ms));
+        int64_t mean_ms = p->cluster->mtbf_ms + p->cluster->cloud.interrupted_ms; /* it has one of the two */
+
+        if (mean_ms)
+                run_timer_set(r, &p->timer,
+                              run_now(r) + 1 + (int64_t)sim_random_exponential(&r->random, (double)mean_ms));
 }
 
 /* Adds the energy of the attempt's program above that of idle processors. */
@@ -174,6 +175,11 @@ static void place_fail(struct run *r, struct place *p)
                 attempt_lost(r, t);
         place_drop_all(r, p);
         core_agent_away(sim_world_core(r->world), p->name);
+        if (run_place_is_cloud(p)) {
+                r->m->nodes_interrupted++;
+                run_cloud_retire(r, p, "it was interrupted");
+                return;
+        }
         run_timer_set(r, &p->timer,
                       run_now(r) + 1 +
                               (int64_t)sim_random_exponential(&r->random, (double)p->cluster->repair_ms));

@@ -9,7 +9,7 @@
 #include "sim/run.h"
 #include "sim/world.h"
 
-enum timer_kind { TIMER_PIPE, TIMER_ATTEMPT, TIMER_PLACE, TIMER_RENEW, TIMER_TICK, TIMER_OUTAGE };
+enum timer_kind { TIMER_PIPE, TIMER_ATTEMPT, TIMER_PLACE, TIMER_RENEW, TIMER_TICK, TIMER_OUTAGE, TIMER_PLAN };
 struct timer {
         struct heap_node node; /* while it is set */
         int64_t at_ms;
@@ -52,7 +52,8 @@ struct fetch {
 };
 
 struct place {
-        struct timer timer; /* its next failure, or the end of its repair */
+        struct timer timer;  /* its next failure, or the end of its repair or boot */
+        int64_t launched_ms; /* of a node that comes and goes: when it was started; -1: there is none */
         char *name;
         const struct sim_cluster *cluster;
         uint32_t cluster_index;
@@ -92,7 +93,8 @@ struct run {
         struct sim_random random;
         struct heap timers;
         uint64_t timer_order;
-        struct timer renew, tick;
+        struct timer renew, tick, plan;
+        struct cloud *cloud; /* NULL: all agents are always there */
         struct outage *outages;
         size_t outage_count, outages_on;
         struct place *places;
@@ -140,6 +142,14 @@ void run_outage_timer(struct run *r, struct outage *o);
 void run_places_tell(struct run *r); /* reports changed offers and caches to the core */
 void run_attempt_timer(struct run *r, struct attempt *t);
 void run_pipe_timer(struct run *r, struct run_pipe *p);
+
+/* run_cloud.c: nodes that come and go */
+bool run_place_is_cloud(const struct place *p);
+void run_cloud_make(struct run *r);
+void run_cloud_free(struct run *r);
+void run_cloud_plan(struct run *r);
+void run_cloud_retire(struct run *r, struct place *p, const char *why);
+void run_cloud_end(struct run *r, int64_t makespan_ms);
 
 /* run_sets.c: waiting sets */
 void run_sets_submitted(struct run *r, uint64_t request, uint32_t first);

@@ -165,11 +165,49 @@ static int read_watts(const struct doc *map, struct sim_cluster *c, struct err *
         return r;
 }
 
+static int read_cloud(const struct doc *map, struct sim_cluster *c, struct err *err)
+{
+        static const char *const keys[] = {"boot", "idle", "period", "interrupted", NULL};
+        int r = doc_only(map, keys, err);
+
+        c->cloud = (struct sim_cloud){.idle_ms = 300000, .period_ms = 60000}; /* droverd's defaults */
+        if (r == 0)
+                r = read_ms(map, "boot", &c->cloud.boot_ms, err);
+        if (r == 0)
+                r = read_ms(map, "idle", &c->cloud.idle_ms, err);
+        if (r == 0)
+                r = read_ms(map, "period", &c->cloud.period_ms, err);
+        if (r == 0)
+                r = read_ms(map, "interrupted", &c->cloud.interrupted_ms, err);
+        if (r == 0 && (c->cloud.boot_ms <= 0 || c->cloud.period_ms <= 0))
+                r = doc_where(err,
+                              err_set(err, -EINVAL,
+                                      "a cloud needs \"boot\", and a period, as in {boot: 2m, period: 1m}"),
+                              map);
+        if (r == 0 && (c->outage_count || c->mtbf_ms))
+                r = doc_where(
+                        err,
+                        err_set(err, -EINVAL,
+                                "agents that come and go have no mtbf and no outages, but \"interrupted\""),
+                        map);
+        return r;
+}
+
+static int read_price(const struct doc *map, double *ret, struct err *err)
+{
+        const struct doc *d = doc_get(map, "price");
+        int r = d ? doc_number(d, ret, err) : 0;
+
+        if (r == 0 && d && (*ret < 0 || *ret > 1e6))
+                r = doc_where(err, err_set(err, -EINVAL, "price must be from 0 to 1000000"), d);
+        return r;
+}
+
 static int read_cluster(struct sim_site *s, const struct doc *d, struct err *err)
 {
-        static const char *const keys[] = {"name",    "agents",      "cpus", "memory", "speed",
-                                           "cache",   "start-delay", "mtbf", "repair", "links",
-                                           "outages", "watts",       NULL};
+        static const char *const keys[] = {"name",    "agents",      "cpus",  "memory", "speed",
+                                           "cache",   "start-delay", "mtbf",  "repair", "links",
+                                           "outages", "watts",       "price", "cloud",  NULL};
         const struct doc *name = doc_get(d, "name"), *memory = doc_get(d, "memory"),
                          *cache = doc_get(d, "cache");
         struct sim_cluster *c;
@@ -209,6 +247,10 @@ static int read_cluster(struct sim_site *s, const struct doc *d, struct err *err
                 r = read_outages(doc_get(d, "outages"), c, err);
         if (r == 0)
                 r = read_watts(doc_get(d, "watts"), c, err);
+        if (r == 0)
+                r = read_price(d, &c->price, err);
+        if (r == 0 && doc_get(d, "cloud"))
+                r = read_cloud(doc_get(d, "cloud"), c, err);
         return r;
 }
 
@@ -323,6 +365,23 @@ double sim_site_idle_watts(const struct sim_site *s)
         for (size_t i = 0; i < s->count; i++)
                 watts += (double)s->clusters[i].agents * s->clusters[i].cpus * s->clusters[i].idle_watts;
         return watts;
+}
+
+double sim_site_price(const struct sim_site *s)
+{
+        double price = 0;
+
+        for (size_t i = 0; i < s->count; i++)
+                price += s->clusters[i].agents * s->clusters[i].price;
+        return price;
+}
+
+bool sim_site_has_nodes(const struct sim_site *s)
+{
+        for (size_t i = 0; i < s->count; i++)
+                if (s->clusters[i].price > 0 || s->clusters[i].cloud.boot_ms)
+                        return true;
+        return false;
 }
 
 bool sim_site_has_watts(const struct sim_site *s)

@@ -18,7 +18,10 @@
  *       repair: 1h          # mean; default 1h
  *       outages: [{from: 2d, for: 6h}]  # all its agents are away then, and what they run is lost
  *       watts: {idle: 3, busy: 12}      # of a processor; default 0
- *       links: {south: {bandwidth: 50M, latency: 20ms}}
+ *       price: 0.40         # of an agent's hour; default 0
+ *       cloud: {boot: 2m, idle: 5m, period: 1m, interrupted: 12h} # its agents come and go as the wishlist
+ * has # it; interrupted: mean time after which one is taken away; default: never links: {south: {bandwidth:
+ * 50M, latency: 20ms}}
  *
  * Links that are not given: `near` to a cluster's own store, `far` to the others.
  */
@@ -36,6 +39,10 @@ struct sim_link {
 struct sim_outage { /* since the start */
         int64_t from_ms, to_ms;
 };
+struct sim_cloud {
+        int64_t boot_ms, idle_ms, period_ms; /* boot_ms 0: its agents are always there */
+        int64_t interrupted_ms;              /* mean; 0: never */
+};
 struct sim_cluster {
         char *name;
         uint32_t agents, cpus;
@@ -47,6 +54,8 @@ struct sim_cluster {
         struct sim_outage *outages;
         size_t outage_count;
         double idle_watts, busy_watts; /* of a processor */
+        double price;                  /* of an agent's hour */
+        struct sim_cloud cloud;
 };
 struct sim_site {
         struct sim_cluster *clusters;
@@ -68,3 +77,6 @@ uint64_t sim_site_agents(const struct sim_site *s);
 uint64_t sim_site_cpus(const struct sim_site *s);
 double sim_site_idle_watts(const struct sim_site *s); /* of all processors, if nothing ran */
 bool sim_site_has_watts(const struct sim_site *s); /* whether a cluster gives the power of its processors */
+double sim_site_price(const struct sim_site *s);   /* of an hour of all agents */
+bool sim_site_has_nodes(
+        const struct sim_site *s); /* whether a cluster has a price, or agents that come and go */

@@ -334,3 +334,27 @@ def _small(tmp_path):
     site = tmp_path / "small.yaml"
     site.write_text("clusters:\n  - {name: hpc2n, cpus: 2}\n")
     return site
+
+
+CLOUD = "clusters:\n  - {{name: pool, agents: {n}, cpus: 128, memory: 1TiB, price: 4{more}}}\n"
+
+
+def test_nodes_that_come_and_go(sim, tmp_path):
+    """Two real logs on the nodes that the wishlist starts: hardly later than on a fixed pool of as many, for half of its hours. Spot nodes
+    are taken away, and all jobs end."""
+    words = ["--input", 0, f"pool={HPC2N}", f"pool={WAGAP}"]
+    fixed = compare(sim, "--site", _site(tmp_path, CLOUD.format(n=19, more="")), *words)["cost"]
+    wished = compare(sim, "--site", _site(tmp_path, CLOUD.format(n=19, more=", cloud: {boot: 2m}")), *words)["cost"]
+    hours = 19 * fixed["makespan_s"] / 3600
+    assert fixed["nodes"] == {"hours": pytest.approx(hours, rel=1e-3), "cost": pytest.approx(4 * hours, rel=1e-3), "started": 0, "interrupted": 0}
+    assert wished["nodes"]["hours"] < 0.5 * fixed["nodes"]["hours"] and wished["nodes"]["started"] > 19
+    assert wished["nodes"]["cost"] == pytest.approx(4 * wished["nodes"]["hours"], rel=0.01)  # whole minutes are paid
+    assert wished["turnaround_s"]["mean"] < 1.01 * fixed["turnaround_s"]["mean"] and wished["wait_s"]["mean"] < 60
+    spot = "clusters:\n  - {name: a, agents: 8, cpus: 16, price: 1, cloud: {boot: 2m, period: 1h, interrupted: 1h}}\n"
+    taken = compare(sim, "--site", _site(tmp_path, spot), "--jobs", 200, "--input", 0)["cost"]  # all jobs end, or it fails
+    assert taken["nodes"]["interrupted"] > 0 and taken["attempts_lost"] > 0
+    assert taken["nodes"]["cost"] > taken["nodes"]["hours"]  # by whole hours
+    table = sim("--site", _site(tmp_path, CLOUD.format(n=2, more=", cloud: {boot: 2m}")), "--jobs", 20, "--input", 0)
+    assert "INTERRUPTED" in table
+    for more, word in ((", cloud: {idle: 5m}", "needs \"boot\""), (", mtbf: 1d, cloud: {boot: 1m}", "no mtbf"), (", cloud: {boots: 1m}", "boots")):
+        assert word in sim("--site", _site(tmp_path, CLOUD.format(n=2, more=more)), code=2)

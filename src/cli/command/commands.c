@@ -1488,6 +1488,8 @@ const struct command commands[] = {
          "        repair: 1h          # mean\n"
          "        outages: [{from: 2d, for: 6h}]  # maintenance, or failures of a log\n"
          "        watts: {idle: 3, busy: 12}      # of a processor\n"
+         "        price: 0.40         # of an agent's hour\n"
+         "        cloud: {boot: 2m, idle: 5m, period: 1m, interrupted: 2d}  # agents come and go\n"
          "        links: {south: {bandwidth: 50M, latency: 20ms}}\n"
          "    near: {bandwidth: 1G, latency: 1ms}   # links that are not given: to its own store,\n"
          "    far: {bandwidth: 50M, latency: 20ms}  # and to the others\n\n"
@@ -1496,7 +1498,11 @@ const struct command commands[] = {
          "batch system "
          "is one agent with all its processors. In an outage all agents of the cluster are away, and what "
          "they ran is lost. With watts the energy is shown that all processors take until the last job has "
-         "ended.",
+         "ended. Agents of a cluster with cloud exist only while the wishlist wants them "
+         "(drover-provisioner(7)): "
+         "they boot for that long, are drained after an idle time, and are paid by whole periods; an "
+         "interrupted one is lost, after that time in the mean. With cloud or a price the hours of all "
+         "agents are shown, and what they cost.",
          "drover sim north.swf south.swf --compare cost,blind\n  two logs at once, each from its own "
          "cluster\n"
          "drover sim --jobs 100000 --classes 100 --agents 1000 --far 10M --plot waits.svg\n  generated jobs, "

@@ -166,6 +166,29 @@ static void print_energy(const struct cli *cli, const struct study *s)
         cli_print_table(cli, &t);
 }
 
+static void print_nodes(const struct cli *cli, const struct study *s)
+{
+        static const struct table_column columns[] = {{"POLICY", false, false},
+                                                      {"HOURS", true, false},
+                                                      {"COST", true, false},
+                                                      {"STARTED", true, false},
+                                                      {"INTERRUPTED", true, false}};
+        struct table t TABLE_CLEANUP;
+
+        table_init(&t, columns, sizeof(columns) / sizeof(columns[0]));
+        for (size_t i = 0; i < s->result_count; i++) {
+                const struct sim_measures *m = &s->results[i].m;
+
+                table_text(&t, str_of(s->results[i].policy));
+                table_format(&t, "%.1f", m->node_hours);
+                table_format(&t, "%.2f", m->cost);
+                table_format(&t, "%" PRIu64, m->nodes_started);
+                table_format(&t, "%" PRIu64, m->nodes_interrupted);
+                table_end_row(&t);
+        }
+        cli_print_table(cli, &t);
+}
+
 void study_print_table(const struct cli *cli, const struct study *s)
 {
         struct buf out BUF_CLEANUP = {0};
@@ -187,6 +210,11 @@ void study_print_table(const struct cli *cli, const struct study *s)
                 buf_addz(&out, "\nenergy that the processors take\n");
                 cli_print(&out);
                 print_energy(cli, s);
+        }
+        if (sim_site_has_nodes(&s->site)) {
+                buf_addz(&out, "\nnodes\n");
+                cli_print(&out);
+                print_nodes(cli, s);
         }
         if (!s->guesses)
                 return;
@@ -273,6 +301,15 @@ static void add_result(struct json *j, const struct study_result *r, bool guesse
         add_double(j, "cpu_lost_s", m->lost_cpu_s);
         if (m->energy_j > 0)
                 add_double(j, "energy_kwh", m->energy_j / JOULES_KWH);
+        if (m->cost > 0 || m->nodes_started) {
+                json_key(j, "nodes");
+                json_open(j, '{');
+                add_double(j, "hours", m->node_hours);
+                add_double(j, "cost", m->cost);
+                add_uint(j, "started", m->nodes_started);
+                add_uint(j, "interrupted", m->nodes_interrupted);
+                json_close(j, '}');
+        }
         if (guesses)
                 add_guesses(j, &m->guesses);
         add_uint(j, "decisions", m->decisions);
