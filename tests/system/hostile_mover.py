@@ -75,6 +75,11 @@ def sign_for_ever(t, pause=0.5):
         time.sleep(pause)
 
 
+def whose(t):
+    """Contents that are one user's own."""
+    t.answer(size=t.bring(str(os.getuid()).encode()) if t.op == GET else t.size, etag=b'"1"')
+
+
 def honest(t):
     t.answer(size=t.bring() if t.op == GET else t.size)
 

@@ -873,7 +873,7 @@ def test_folders_of_drovers_beneath_a_containers(moments):
     one = moments
     above = os.path.dirname(one.base)
     os.symlink(above, f"{one.base}/link")
-    script = f"mv {{there}} {{there}}.moved; ls {{there}}/state; sed -n 1p {{there}}/state/agent/agent.key; echo end"
+    script = "mv {there} {there}.moved; ls {there}/state; sed -n 1p {there}/state/agent/agent.key; echo end"
     os.mkdir(f"{one.work}/in")
     for there in (one.base, f"{one.base}/link/{os.path.basename(one.base)}"):
         try:

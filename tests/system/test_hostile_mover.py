@@ -125,7 +125,7 @@ def test_what_a_lie_comes_to(lies):
 
 
 def test_no_bytes_reach_another_owner(lies):
-    """Neither as the file of a checksum that is shipped, nor as a file of a store that everybody reads."""
+    """Neither as the file of a checksum that is shipped, nor as a file of a store that everybody reads, nor as that of a URL that both ask for."""
     lies.start("filesystem_domain: elsewhere.example\ncache_fresh: 1h\n")
     site, instance = lies.site, lies.instance
     site.write(TWO, "data", "shipped\n")
@@ -151,6 +151,13 @@ def test_no_bytes_reach_another_owner(lies):
     subprocess.run([os.path.join(site.bin, "drover"), "get", f"{request}.0", "-o", "got"], env={**instance.env, "HOME": home},
                    cwd=home, user=TWO.pw_uid, group=TWO.pw_gid, extra_groups=[], capture_output=True, timeout=90, check=True)
     assert site.text(TWO, "got/out") == "shipped\nfor all\n"
+    both = "lie://x/both?how=whose"
+    instance.wait(submit(ONE, both, "cat both"))
+    request = submit(TWO, both, "cat both")
+    instance.wait(request)
+    subprocess.run([os.path.join(site.bin, "drover"), "get", f"{request}.0", "-o", "both"], env={**instance.env, "HOME": home},
+                   cwd=home, user=TWO.pw_uid, group=TWO.pw_gid, extra_groups=[], capture_output=True, timeout=90, check=True)
+    assert site.text(TWO, "both/out") == str(TWO.pw_uid)
     assert lies.wrong_contents() == []
 
 
