@@ -88,6 +88,40 @@ def test_within_a_limit(site):
     assert site.far.read("end").count(b"all") == NODES
 
 
+def test_in_a_lot(instance, tmp_path):
+    """The space is the graph's: others get none of it while it runs, and all of it afterwards."""
+    with served(Nginx(str(tmp_path / "web"))) as web, served(Nginx(str(tmp_path / "far"))) as far, served(Ftp(str(tmp_path / "ftp"))) as ftp:
+        os.makedirs(instance.dir, mode=0o700, exist_ok=True)
+        with open(os.path.join(instance.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
+            f.write(f"stores:\n  near:\n    urls: [{web.url}]\n    capacity: 10M\n")
+        instance.server()
+        agents.start(instance, QUICK + "cpus: 2\n")
+        agents.offering(instance, "transfers")
+        instance.web, instance.far, instance.ftp = web, far, ftp
+        for n in range(NODES):
+            with open(os.path.join(ftp.data, f"in{n}"), "w", encoding="ascii") as f:
+                f.write(f"{n}\n")
+        with open(os.path.join(ftp.data, "all"), "w", encoding="ascii") as f:
+            f.write("all\n")
+        graph(instance)
+        words = ["dag", "submit", "--plan", web.url, "--space", "9M", "--file-size", "1M"]
+        assert f"reserve    {web.url}  9 MiB for 3600 s" in instance.cli(*words, "--reserve", "1h", "--dry-run", "one.dag")
+        assert "--reserve needs --space" in instance.cli("dag", "submit", "--plan", web.url, "--reserve", "1h", "one.dag", code=2).err
+        request = instance.json(*words, "--reserve", "1h", "one.dag")["id"]
+        instance.wait(str(request))
+        assert peak(web) <= 9 and far.read("end").count(b"all") == NODES
+        space = wait_until(lambda: (s := instance.json("stores")["stores"][0]["space"])["reserved_bytes"] == 0 and s)
+        assert space["files_bytes"] == 0 and space["left_bytes"] == 10 << 20
+        for job in (0, NODES, NODES + 1):  # two programs, and what is staged
+            assert 'ReserveId = "plan-' in instance.cli("show", "--ad", f"{request}.{job}")
+        # A graph that fails keeps its staged files, and no lot.
+        instance.write("node.sub", instance.read("node.sub").replace("mid$(n)\n", "mid$(n); test $(n) != 2\n", 1))
+        instance.wait(str(instance.json(*words, "--reserve", "1h", "one.dag")["id"]), code=1)
+        space = wait_until(lambda: (s := instance.json("stores")["stores"][0]["space"])["reserved_bytes"] == 0 and s["files_bytes"] and s)
+        there = [os.path.join(at, name) for at, _, names in os.walk(web.data) for name in names]
+        assert space["files_bytes"] == sum(os.path.getsize(path) for path in there)
+
+
 def test_what_cannot_be_planned(site):
     graph(site)
     assert "more than --space" in site.cli("dag", "submit", "--plan", site.web.url, "--space", "3M", "--file-size", "1M", "one.dag", code=1).err

@@ -367,6 +367,8 @@ static const struct option_row dag_options[] = {
         {"space", 0, OPTION_TEXT, "SIZE",
          "With --plan: its files never take more than this, with --file-size for each."},
         {"file-size", 0, OPTION_TEXT, "SIZE", "With --space: what a file takes at most."},
+        {"reserve", 0, OPTION_DURATION, "TIME",
+         "With --space: reserve it for so long, by a first job of the graph; a last one ends that."},
         {"dot", 0, OPTION_FLAG, NULL,
          "With show: print the graph in the language of Graphviz, coloured by state."},
         {"svg", 0, OPTION_FLAG, NULL, "With show: print a picture of the graph as SVG, coloured by state."},

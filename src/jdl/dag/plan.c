@@ -52,6 +52,7 @@ struct plan {
         uint32_t members, skipped_parts;
         uint32_t *in, *out, *gone; /* of each file: its row in the group of that kind, as a member; NONE */
         uint64_t peak;
+        struct buf lot; /* name of the lot; empty: none */
 };
 
 /* ---- texts of attributes */
@@ -408,6 +409,11 @@ static int add_group(struct plan *p, struct group *g)
 
         buf_printf(&text, "universe = data\ndap_type = %s\nsrc_url = $(PlanFrom)\n%s",
                    copies ? "transfer" : "rm", copies ? "dest_url = $(PlanTo)\n" : "");
+        if (p->lot.n && strcmp(g->what, "stage-out") != 0)
+                buf_printf(&text, "reserve_id = %s\n", buf_z(&p->lot));
+        if (p->lot.n && copies && strcmp(g->what, "stage-out") != 0)
+                buf_printf(&text, "transfer_output_size = %lluB\n",
+                           (unsigned long long)p->options->file_size);
         buf_printf(&text, "on_dependency_failure = remove\ndescription = %s %s\nqueue\n", g->what, g->link);
         o.items = &items;
         g->base = (uint32_t)form_members(p->form);
@@ -596,25 +602,74 @@ static bool change_element(struct plan *p, struct form_part *part, struct str el
         return changed;
 }
 
-static void change_part(struct plan *p, struct form_part *part, const char *attribute, bool outputs,
-                        const char *variable)
+/* Returns how many elements were changed. */
+static unsigned change_part(struct plan *p, struct form_part *part, const char *attribute, bool outputs,
+                            const char *variable)
 {
         BUF_CLEANUP struct buf text = {0}, out = {0};
         struct str rest, element, name;
-        bool changed = false;
+        unsigned changed = 0;
 
         if (!is_plain(part) || !attribute_string(part, attribute, &text))
-                return;
+                return 0;
         rest = buf_view(&text);
         for (unsigned k = 0; macro_cut(&rest, outputs ? ';' : ',', &element); k++) {
                 if (k)
                         buf_char(&out, outputs ? ';' : ',');
                 if (outputs && macro_cut(&element, '=', &name))
                         buf_printf(&out, STR_FMT "=", STR_ARG(name));
-                changed |= change_element(p, part, str_trim(element), variable, k, &out);
+                changed += change_element(p, part, str_trim(element), variable, k, &out);
         }
         if (changed)
                 set_string(part, attribute, buf_view(&out), macro_present(buf_view(&out)));
+        return changed;
+}
+
+/* ---- the lot */
+
+/* Has the part's jobs write their `count` staged files in the lot. */
+static void write_in_lot(struct plan *p, struct form_part *part, unsigned count)
+{
+        BUF_CLEANUP struct buf mib = {0};
+
+        if (!p->lot.n || count == 0)
+                return;
+        set_string(part, "ReserveId", buf_view(&p->lot), false);
+        buf_printf(&mib, "%llu", (unsigned long long)((count * p->options->file_size - 1) >> 20) + 1);
+        form_set(part, STR("TransferOutputSizeMB"), buf_view(&mib), 0);
+}
+
+/* Adds a job that makes or ends the lot; *ret_member is its number. */
+static int add_lot_job(struct plan *p, const char *type, uint32_t *ret_member)
+{
+        BUF_CLEANUP struct buf text = {0};
+
+        buf_printf(&text,
+                   "universe = data\ndap_type = %s\nsrc_url = %s\nreserve_id = %s\n"
+                   "on_dependency_failure = remove\ndescription = %s %s\n",
+                   type, p->options->stage, buf_z(&p->lot), type, p->options->stage);
+        if (strcmp(type, "reserve") == 0)
+                buf_printf(&text, "reserve_size = %lluB\nduration = %llu\n",
+                           (unsigned long long)p->options->space, (unsigned long long)p->options->reserve_s);
+        buf_addz(&text, "queue\n");
+        *ret_member = (uint32_t)form_members(p->form);
+        return condor_parse(p->world, type, buf_view(&text), p->options->condor, p->form, p->err);
+}
+
+/* Whatever writes a staged file waits for the lot; the lot ends when all jobs have ended, however. */
+static int add_lot(struct plan *p)
+{
+        uint32_t first, last;
+        int rc = add_lot_job(p, "reserve", &first);
+
+        if (!rc)
+                rc = add_lot_job(p, "release", &last);
+        for (uint32_t i = 0; i < p->file_count && !rc; i++)
+                if (!p->files[i].stays)
+                        arrow(p, first, p->files[i].producer == NONE ? p->in[i] : p->files[i].producer);
+        if (!rc)
+                buf_printf(&p->form->edges, "%s0-%u>%u:any", p->form->edges.n ? ";" : "", first, last);
+        return rc;
 }
 
 /* ---- the whole */
@@ -624,6 +679,10 @@ static void report(const struct plan *p, struct buf *out)
         for (uint32_t i = 0; i < p->group_count; i++)
                 buf_printf(out, "%-9s  %s  %u %s\n", p->groups[i].what, p->groups[i].link, p->groups[i].count,
                            p->groups[i].count == 1 ? "file" : "files");
+        if (p->lot.n && p->group_count)
+                buf_printf(out, "reserve    %s  %llu MiB for %llu s\n", p->options->stage,
+                           (unsigned long long)(p->options->space >> 20),
+                           (unsigned long long)p->options->reserve_s);
         if (p->options->space)
                 buf_printf(out, "space      %llu MiB at most, of %llu MiB\n",
                            (unsigned long long)(p->peak >> 20),
@@ -660,6 +719,7 @@ static void plan_deinit(struct plan *p)
         free(p->out);
         free(p->gone);
         map_free(p->by_url);
+        buf_deinit(&p->lot);
 }
 
 static int make_plan(struct plan *p)
@@ -678,7 +738,8 @@ static int make_plan(struct plan *p)
         p->gone = mem_array(NULL, p->file_count + 1, sizeof(*p->gone));
         for (size_t i = 0; i < parts; i++) {
                 change_part(p, &p->form->parts[i], "TransferInput", false, "PlanInput");
-                change_part(p, &p->form->parts[i], "TransferOutputRemaps", true, "PlanOutput");
+                write_in_lot(p, &p->form->parts[i],
+                             change_part(p, &p->form->parts[i], "TransferOutputRemaps", true, "PlanOutput"));
         }
         rc = add_groups(p);
         for (uint32_t i = 0; i < p->file_count && !rc; i++)
@@ -686,6 +747,8 @@ static int make_plan(struct plan *p)
                         arrows_of_file(p, i);
         if (!rc && p->options->space)
                 rc = bound_space(p);
+        if (!rc && p->lot.n && p->group_count)
+                rc = add_lot(p);
         if (!rc && buf_check(&p->form->edges))
                 rc = err_set(p->err, -E2BIG, "the arrows of the plan take more than %u MiB",
                              FORM_TEXT_MAX >> 20);
@@ -705,6 +768,8 @@ int dag_plan(const struct form_world *w, const struct dag_plan_options *o, struc
 
         p.place = mem_array(NULL, p.members + 1, sizeof(*p.place));
         form->edges.max = FORM_TEXT_MAX;
+        if (o->space && o->reserve_s)
+                buf_printf(&p.lot, "plan-%.12s", o->tag);
         rc = make_plan(&p);
         if (!rc)
                 report(&p, ret);

@@ -5,7 +5,8 @@
  * destination (stage-out). Files that no node needs any more are removed (clean-up). Each of these steps is
  * a placement job; those of one link are one part of the request. With a limit on space, the files in the
  * store never exceed it: a file gets the bytes of files that were removed before, and waits for their
- * removal.
+ * removal. That space may be reserved as a lot of the store (core/data/space.h), in which all of them are
+ * written.
  *
  * Files that cannot be planned stay as their author wrote them, and the report says so: files that differ by
  * job number, outputs that register themselves, local files.
@@ -19,6 +20,8 @@ struct dag_plan_options {
         const char *tag;    /* letters and digits: name of the request's own folder in it */
         uint64_t space;     /* maximum bytes in the store at one time; 0: any number */
         uint64_t file_size; /* assumed bytes of a file; needed with `space` */
+        uint64_t reserve_s; /* with `space`: that space is a lot of the store for so many seconds, which a
+                               first job makes and a last one ends; 0: it is not reserved */
         const struct condor_options *condor;
 };
 /* Adds parts and edges to the form of a DAG, and changes inputs and outputs of its parts. The report, for

@@ -79,6 +79,9 @@ static int read_plan(const struct options *o, struct submit *s, struct buf *ret)
                 code = read_size(o, "file-size", &s->stage_file_size);
         if (code != 0)
                 return code;
+        s->stage_reserve_s = (uint64_t)options_number(o, "reserve", 0);
+        if (s->stage_reserve_s && !s->stage_space)
+                return cli_error(CLI_USAGE, "--reserve needs --space, which is what is reserved");
         if (!stage)
                 return s->stage_space ? cli_error(CLI_USAGE, "--space is for --plan") : 0;
         if (!strstr(stage, "://") || strpbrk(stage, " ,;\"\n") || strncmp(stage, "file:", 5) == 0)
