@@ -1,5 +1,5 @@
-/* A collection is a list whose items, files or collections of one type, have names. "paired" is a file
- * forward and a file reverse, "list" any number of files; "list:paired" is a list of pairs. */
+/* A collection is a list with named items, which are files or collections of one type. "paired" has a
+ * forward and a reverse file, "list" any number of files; "list:paired" is a list of pairs. */
 #include "base/mem.h"
 #include "jdl/galaxy/tool.h"
 
@@ -27,7 +27,7 @@ void tool_name_collection(struct tool *t, struct datum *c, struct str name)
         datum_set_attribute(&t->arena, c, "is_collection", datum_bool(&t->arena, true));
 }
 
-/* identifier: NULL if it is not named from outside. */
+/* identifier: NULL if the element is not named from outside. */
 static int add_element(struct tool *t, const struct xml *x, const char *identifier, json_t *given,
                        unsigned depth, struct datum *to, struct err *err)
 {
@@ -59,7 +59,8 @@ static int add_element(struct tool *t, const struct xml *x, const char *identifi
         return 0;
 }
 
-/* "paired" of forward and reverse, else "list"; of collections followed by their type. */
+/* Appends the type: "paired" for forward and reverse, otherwise "list"; for a collection of collections,
+ * followed by their type. */
 static void find_type(const struct datum *c, struct buf *out)
 {
         bool paired = c->n == 2 && datum_get(c, STR("forward")) && datum_get(c, STR("reverse"));
@@ -139,7 +140,7 @@ struct datum *tool_no_collection(struct tool *t)
         return c;
 }
 
-/* Is a collection of this type one of those that the <param> takes? None are named: any. */
+/* Returns whether the <param> takes collections of this type. If it names no type it takes any. */
 static bool is_taken(const struct xml *x, struct str type)
 {
         struct str types = tool_attribute(x, "collection_type", ""), one;
@@ -158,7 +159,7 @@ int tool_collection(struct tool *t, const struct xml *x, json_t *given, struct d
         if (rc != 0)
                 return rc;
         type = type_of(*ret);
-        if (str_eqz(type, "paired") && !is_taken(x, type)) /* a list whose files have these names */
+        if (str_eqz(type, "paired") && !is_taken(x, type)) /* it is a list whose files have these names */
                 type = STR("list");
         datum_set_attribute(&t->arena, *ret, "collection_type", datum_text(&t->arena, type));
         return is_taken(x, type)

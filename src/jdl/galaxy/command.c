@@ -1,7 +1,7 @@
-/* The shell script of a job: files that the templates make, the command, what became of it, the outputs to
- * their places. The tool runs in the folder work; what is to go back stands beside it, at the top of the
- * job's folder. TOOL_BOX in rendered texts is that folder, filled in where the job runs. Names that begin
- * with .drover_ never go back. */
+/* Writes the shell script of a job: the files that templates make, the command, the check of its result,
+ * and moving the outputs. The tool runs in the folder work; files to transfer back are at the top of the
+ * job's folder. TOOL_BOX in rendered texts stands for that folder, and is replaced where the job runs.
+ * Names that begin with .drover_ are never transferred back. */
 #include <ctype.h>
 #include <errno.h>
 
@@ -29,7 +29,7 @@ static int render(struct tool *t, const struct xml *x, struct buf *out, struct e
         return rc;
 }
 
-/* Older tools name a program beside the file that runs it: interpreter="python". */
+/* Older tools name an interpreter for a script beside the tool's file: interpreter="python". */
 static int interpreter(struct tool *t, const struct xml *command, struct buf *out)
 {
         BUF_CLEANUP struct buf line = {0};
@@ -53,7 +53,7 @@ static int render_command(struct tool *t, struct buf *out, struct err *err)
         if (!command)
                 return tool_fail(t->root, err, "the tool has no <command>");
         rc = render(t, command, out, err);
-        for (size_t i = 0; i < out->n; i++) /* a command is one line, however it is written */
+        for (size_t i = 0; i < out->n; i++) /* a command is one line, so line ends become blanks */
                 if (out->p[i] == '\n' || out->p[i] == '\r')
                         out->p[i] = ' ';
         if (rc == 0 && str_trim(buf_view(out)).n == 0)
@@ -70,10 +70,10 @@ static bool is_plain_path(struct str path, const char *more)
         return path.n && path.p[0] != '/' && path.p[0] != '-' && str_search(path, STR("..")) < 0;
 }
 
-/* ---- what templates make beside the command: first, since the command names it */
+/* ---- files that templates make; they come first, because the command names them */
 
-/* One file for the tool: its text, which is filled in where the job runs. With a filename it stands in the
- * tool's folder of work under that name as well. */
+/* Writes one file for the tool; its text is completed where the job runs. With a filename it is also in
+ * the tool's working folder under that name. */
 static int config_file(struct tool *t, const struct xml *x, struct str text, unsigned n, struct buf *out,
                        struct err *err)
 {
@@ -95,7 +95,7 @@ static int config_file(struct tool *t, const struct xml *x, struct str text, uns
         return 0;
 }
 
-/* <inputs>: all values as JSON. */
+/* Writes the file for <inputs>: all values as JSON. */
 static int inputs_file(struct tool *t, const struct xml *x, struct buf *text, struct err *err)
 {
         const char *style = xml_get(x, "data_style") ? xml_get(x, "data_style") : "skip";
@@ -105,7 +105,7 @@ static int inputs_file(struct tool *t, const struct xml *x, struct buf *text, st
         return tool_inputs_json(t, strcmp(style, "paths") == 0, text, err);
 }
 
-/* First those that are no templates: the others may name them. */
+/* Files that are not templates come first, because the others may name them. */
 static int config_files(struct tool *t, struct buf *out, struct err *err)
 {
         const struct xml *all = xml_child(t->root, "configfiles");
@@ -150,14 +150,14 @@ static int variables(struct tool *t, struct buf *out, struct err *err)
         return rc;
 }
 
-/* ---- how it ended */
+/* ---- checks of the result */
 
 struct rules {
-        bool captures; /* stdout and stderr are looked at */
+        bool captures; /* stdout and stderr are checked */
         struct buf text;
 };
 
-/* "1:", ":-1", "2:4", "5" */
+/* Adds a range: "1:", ":-1", "2:4" or "5". */
 static int add_range(const struct xml *x, const char *level, struct buf *out, struct err *err)
 {
         struct str first, last = str_of(xml_get(x, "range") ? xml_get(x, "range") : xml_get(x, "value")),
@@ -185,7 +185,7 @@ static void add_regex(struct rules *r, struct str regex, const char *source, boo
         bool out = !source || strcmp(source, "stderr") != 0, error = !source || strcmp(source, "stdout") != 0;
         bool plain = true;
 
-        for (size_t i = 0; i < regex.n; i++) /* what POSIX and Python read alike */
+        for (size_t i = 0; i < regex.n; i++) /* only syntax that POSIX and Python read alike */
                 plain = plain && !strchr("\\{}", regex.p[i]) &&
                         !(regex.p[i] == '?' && i > 0 && strchr("(*+?", regex.p[i - 1]));
         r->captures = true;
@@ -201,7 +201,7 @@ static void add_regex(struct rules *r, struct str regex, const char *source, boo
                    level);
 }
 
-/* What is done at a level: fatal ends the job with a failure; others are told. */
+/* Reads the level of a rule: fatal makes the job fail; other levels only print a message. */
 static int level_of(const struct xml *x, struct buf *out, struct err *err)
 {
         const char *level = xml_get(x, "level") ? xml_get(x, "level") : "fatal",
@@ -248,8 +248,8 @@ static int stdio_rules(const struct xml *stdio, struct rules *r, struct err *err
         return rc;
 }
 
-/* From 16.01 on tools fail by their exit code when they say nothing else; before, by anything on standard
- * error. */
+/* Returns whether the profile is before 16.01. From 16.01 on a tool without rules fails by its exit code;
+ * before, by any output on standard error. */
 static bool is_old(const struct tool *t)
 {
         double profile;
@@ -286,9 +286,9 @@ static int find_rules(struct tool *t, struct rules *r, struct err *err)
 
 /* ---- outputs */
 
-/* Which files a pattern finds, as the shell's: __name__ and the like, or a regular expression with a group
- * (?P<designation>…) or (?P<name>…) of .+ or .*, and (?P<ext>…), between characters that stand for
- * themselves. Returns false for any other regular expression. */
+/* Converts a pattern for output files to a shell pattern: __name__ and similar names, or a regular
+ * expression with a group (?P<designation>…) or (?P<name>…) of .+ or .*, and (?P<ext>…), between literal
+ * characters. Returns false for any other regular expression. */
 static bool glob_of(const char *pattern, struct buf *out)
 {
         struct str rest = str_of(pattern);

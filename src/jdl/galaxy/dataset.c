@@ -1,13 +1,13 @@
-/* A dataset is a map with the attributes that templates ask of it (ext, name, file_name, metadata) and is
- * written as the path that its file has where the job runs. A folder of extra files, and files of its
- * metadata, stand beside it. */
+/* A dataset is a map with the attributes that templates use (ext, name, file_name, metadata), and is
+ * written as the path that its file has where the job runs. A folder of extra files and the files of its
+ * metadata are next to it. */
 #include "base/mem.h"
 #include "jdl/galaxy/sanitizer.h"
 #include "jdl/galaxy/tool.h"
 
 static const char *const paths_of_files[] = {"path", "location", "url", "file", NULL};
 
-/* A value of a dataset's metadata, which is any JSON. */
+/* Converts a value of a dataset's metadata, which may be any JSON. */
 static struct datum *from_json(struct arena *a, json_t *v, unsigned depth)
 {
         BUF_CLEANUP struct buf b = {.max = EXPRESSION_TEXT_MAX};
@@ -76,7 +76,7 @@ static void put_text(struct tool *t, struct datum *map, const char *key, struct 
         datum_put(&t->arena, map, str_of(key), datum_text(&t->arena, text));
 }
 
-/* The text under the first of these names that has one; NULL: none has. */
+/* Returns the first of the members with these names that is a text; NULL: there is none. */
 static const char *string_of(json_t *object, const char *const *keys)
 {
         for (; *keys; keys++)
@@ -85,7 +85,7 @@ static const char *string_of(json_t *object, const char *const *keys)
         return NULL;
 }
 
-/* A value of the metadata is any JSON, but for {"path": "FILE"}: a file that goes with the job. */
+/* A metadata value is any JSON, except {"path": "FILE"}, which is a file that is sent with the job. */
 static int read_metadata(struct tool *t, const struct xml *x, json_t *given, struct datum *to,
                          struct err *err)
 {
@@ -109,7 +109,7 @@ static int read_metadata(struct tool *t, const struct xml *x, json_t *given, str
         return 0;
 }
 
-/* The folder of a dataset of several files. Returns 0 also if there is none. */
+/* Adds the folder of a dataset of several files. Returns 0 also if there is none. */
 static int read_extra_files(struct tool *t, const struct xml *x, json_t *given, struct datum *to,
                             struct err *err)
 {
@@ -132,7 +132,7 @@ static int read_extra_files(struct tool *t, const struct xml *x, json_t *given, 
         return 0;
 }
 
-/* Its name is sanitized as Galaxy does it; the identifier that a collection gives it is not. */
+/* Sets the names. The name is sanitized as in Galaxy; the identifier from a collection is not. */
 static int put_names(struct tool *t, json_t *given, struct str file, struct datum *to, struct err *err)
 {
         static const char *const names[] = {"name", "element_identifier", "identifier", NULL},

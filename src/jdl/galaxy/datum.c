@@ -84,7 +84,7 @@ bool datum_add(struct arena *a, struct datum *list, struct datum *item)
 {
         if (list->n == DATUM_ITEMS_MAX)
                 return false;
-        if (list->n == list->cap) { /* what it outgrows stays in the arena */
+        if (list->n == list->cap) { /* the old array stays in the arena */
                 size_t cap = list->cap ? list->cap * 2 : 8;
                 struct datum **items = arena_alloc(a, cap * sizeof(*items));
                 struct str *keys = arena_alloc(a, cap * sizeof(*keys));
@@ -171,14 +171,14 @@ bool datum_true(const struct datum *v)
         }
 }
 
-/* Python's repr of a float, near enough: the shortest of %g that reads back the same. */
+/* Writes a float similarly to Python's repr: the shortest %g that reads back as the same value. */
 static void write_float(double d, struct buf *out)
 {
         BUF_CLEANUP struct buf b = {0};
         double back = 0;
 
         if (fabs(d) < 1e16 &&
-            !(d < floor(d) || d > floor(d))) { /* %g begins with exponents before Python does */
+            !(d < floor(d) || d > floor(d))) { /* %g switches to exponents earlier than Python */
                 buf_printf(out, "%.1f", d);
                 return;
         }
@@ -239,7 +239,7 @@ bool datum_number(const struct datum *v, double *ret)
         return true;
 }
 
-/* Galaxy's parameters are equal to a text when they are written so, to anything else by their value. */
+/* A parameter of Galaxy equals a text if its written form does, and anything else by its value. */
 static bool equal_at(const struct datum *a, const struct datum *b, unsigned depth)
 {
         BUF_CLEANUP struct buf x = {.max = 1u << 20}, y = {.max = 1u << 20};

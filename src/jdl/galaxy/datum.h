@@ -1,6 +1,6 @@
-/* datum: what a variable of a Galaxy tool's template is: Python's None, bool, int, float, str, list and dict,
- * as far as templates use them. A value of a parameter also has the text that it is written as ("--fast" of a
- * boolean), whatever its kind. Values live in an arena, and end with it. */
+/* datum: a value in a Galaxy tool's template: Python's None, bool, int, float, str, list and dict, as far
+ * as templates use them. A parameter's value also has a written form ("--fast" for a boolean), whatever
+ * its kind. Values are allocated in an arena. */
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
@@ -19,8 +19,8 @@ enum datum_kind {
 
 struct datum {
         enum datum_kind kind;
-        bool section;         /* MAP: see datum_section */
-        bool collection;      /* LIST: see datum_collection */
+        bool section;         /* MAP: made by datum_section */
+        bool collection;      /* LIST: made by datum_collection */
         bool tuple;           /* LIST: written as (a, b) */
         bool written;         /* text is the written form, for kinds other than DATUM_TEXT */
         int64_t integer;      /* BOOL and INT */
@@ -36,10 +36,10 @@ struct datum {
 #define DATUM_DEPTH_MAX 32u
 
 struct datum *datum_new(struct arena *a, enum datum_kind kind);
-/* What a parameter or an output is that is not there: None, and written so; in a template Python's own None,
- * of datum_new, is written as nothing. */
+/* Makes the value of a missing parameter or output, which is written as None. Python's own None in a
+ * template, made by datum_new, is written as nothing. */
 struct datum *datum_none(struct arena *a);
-struct datum *datum_text(struct arena *a, struct str text); /* copied */
+struct datum *datum_text(struct arena *a, struct str text); /* copies the text */
 struct datum *datum_int(struct arena *a, int64_t n);
 struct datum *datum_float(struct arena *a, double d);
 /* Makes a number; whole: an INT, unless it is too large for one. */
@@ -49,18 +49,17 @@ struct datum *datum_bool(struct arena *a, bool b);
  * DATUM_ITEMS_MAX is reached. */
 bool datum_add(struct arena *a, struct datum *list, struct datum *item);
 bool datum_put(struct arena *a, struct datum *map, struct str key, struct datum *item);
-/* Makes a MAP whose names are also found from outside it: a section, or a conditional. */
+/* Makes a MAP whose names are also found from outside: a section or a conditional. */
 struct datum *datum_section(struct arena *a);
-/* Makes a LIST whose items have names, which datum_put gives them: a collection of datasets. It has no text.
- */
+/* Makes a LIST whose items have names, given with datum_put: a collection of datasets. It has no text. */
 struct datum *datum_collection(struct arena *a);
 struct datum *datum_function(struct arena *a, struct str name);
-/* Returns an item of a map or collection. NULL: it is neither, or has no such key. */
+/* Returns an item of a map or collection. NULL: the value is neither, or has no such key. */
 struct datum *datum_get(const struct datum *map, struct str key);
 /* Like datum_get, then searches the sections and conditionals within; the first match counts. */
 struct datum *datum_find(const struct datum *map, struct str key);
-/* Returns what a template asks of a value by a point: of any value an attribute that it was given, of a map
- * or collection also what datum_find or datum_get return. NULL: there is none. */
+/* Returns what a template gets with `value.name`: an attribute of the value, or for a map or collection
+ * also the result of datum_find or datum_get. NULL: there is none. */
 struct datum *datum_attribute(const struct datum *v, struct str name);
 void datum_set_attribute(struct arena *a, struct datum *v, const char *name, struct datum *value);
 

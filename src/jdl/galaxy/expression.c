@@ -1,5 +1,5 @@
-/* One recursive descent over the text, which evaluates as it reads. What is not to be evaluated (the other
- * branch of and, or, if) is read with `live` off; a comprehension reads its element once for each item. */
+/* A recursive-descent parser that evaluates while it reads. Parts that are not to be evaluated (the other
+ * operand of and, or, if) are read with `live` off; a comprehension reads its element once for each item. */
 #include "jdl/galaxy/expression.h"
 
 #include <ctype.h>
@@ -51,7 +51,7 @@ static bool is_name_char(char c)
         return isalnum((unsigned char)c) || c == '_';
 }
 
-/* An operator or bracket, after blanks. */
+/* Reads an operator or bracket, after blanks. */
 static bool take_word(struct reader *r, const char *word)
 {
         size_t n = strlen(word);
@@ -111,7 +111,7 @@ static bool is_end_quote(const struct reader *r, char quote, bool triple)
         return *r->p == quote && (!triple || (r->end - r->p >= 3 && r->p[1] == quote && r->p[2] == quote));
 }
 
-/* raw: r"\d", whose backslashes stand for themselves */
+/* raw: a literal such as r"\d", in which backslashes are not escapes */
 static int read_text(struct reader *r, bool raw, struct datum **ret)
 {
         BUF_CLEANUP struct buf b = {.max = EXPRESSION_TEXT_MAX};
@@ -171,7 +171,7 @@ static int read_number(struct reader *r, struct datum **ret)
         return 0;
 }
 
-/* ---- for */
+/* ---- comprehensions */
 
 static int read_targets(struct reader *r, struct expression_targets *t)
 {
@@ -226,7 +226,7 @@ int expression_iterate(struct expressions *x, struct datum *over, struct datum *
         return 0;
 }
 
-/* Behind an element: "for x in LIST [if CONDITION]"; the element is read again for each item. */
+/* After an element, reads "for x in LIST [if CONDITION]"; the element is read again for each item. */
 static int read_comprehension(struct reader *r, const char *element, struct datum **ret)
 {
         struct datum *over, *items = NULL, *list = datum_new(r->x->arena, DATUM_LIST), *v;
@@ -267,9 +267,10 @@ static int read_comprehension(struct reader *r, const char *element, struct datu
         return rc;
 }
 
-enum brackets { BRACKETS_ITEMS, BRACKETS_ONE, BRACKETS_COMPREHENSION }; /* ONE: a value without a comma */
+/* ONE: a single value without a comma */
+enum brackets { BRACKETS_ITEMS, BRACKETS_ONE, BRACKETS_COMPREHENSION };
 
-/* What stands between brackets, parted by commas, into a list; a comprehension gives the list itself. */
+/* Reads the content of brackets, separated by commas, into a list; for a comprehension, its list. */
 static int read_items(struct reader *r, const char *close, enum brackets *ret_form, struct datum **ret)
 {
         struct datum *list = datum_new(r->x->arena, DATUM_LIST), *v;
@@ -280,7 +281,7 @@ static int read_items(struct reader *r, const char *close, enum brackets *ret_fo
                 bool live = r->live;
                 const char *element = r->p;
 
-                if (list->n == 0) { /* its names may be known only behind it */
+                if (list->n == 0) { /* its names may be defined only after it */
                         r->live = false;
                         rc = read_test(r, &v);
                         r->live = live;
@@ -310,7 +311,7 @@ static int read_items(struct reader *r, const char *close, enum brackets *ret_fo
         return 0;
 }
 
-/* ---- atoms and what follows them */
+/* ---- operands */
 
 static int read_list(struct reader *r, struct datum **ret)
 {
@@ -319,7 +320,7 @@ static int read_list(struct reader *r, struct datum **ret)
         return read_items(r, "]", &form, ret);
 }
 
-/* (a) is a; (a,), (a, b) and () are tuples. */
+/* Reads (a), which is a; or a tuple: (a,), (a, b) or (). */
 static int read_tuple(struct reader *r, struct datum **ret)
 {
         enum brackets form;
@@ -332,7 +333,7 @@ static int read_tuple(struct reader *r, struct datum **ret)
         return rc;
 }
 
-/* {"a": 1, …}: keys are texts here. */
+/* Reads {"a": 1, …}; keys must be texts. */
 static int read_dict(struct reader *r, struct datum **ret)
 {
         struct datum *map = datum_new(r->x->arena, DATUM_MAP), *key, *v;
@@ -402,7 +403,7 @@ static int index_of(struct reader *r, struct datum *self, struct datum *key, str
         return fail_expression(r, "a %s has no items", datum_kind_name(self));
 }
 
-/* [first:end] of a list or a text; NULL: not given. */
+/* Returns [first:end] of a list or a text; NULL: not given. */
 static int slice_of(struct reader *r, struct datum *self, const struct datum *first, const struct datum *end,
                     struct datum **ret)
 {
@@ -436,7 +437,7 @@ static int slice_of(struct reader *r, struct datum *self, const struct datum *fi
         return 0;
 }
 
-/* Behind a [: an index or a part, with its ]. */
+/* After a '[': reads an index or a slice up to its ']'. */
 static int read_index(struct reader *r, struct datum **v)
 {
         struct datum *first = NULL, *end = NULL;
@@ -457,7 +458,7 @@ static int read_index(struct reader *r, struct datum **v)
         return part ? slice_of(r, *v, first, end, v) : index_of(r, *v, first, v);
 }
 
-/* What a parameter was given, without the text that it is written as: True for "--fast". */
+/* Returns a parameter's value without its written form: True for "--fast". */
 static struct datum *bare_value(struct reader *r, struct datum *v)
 {
         struct datum *bare = v;
@@ -470,7 +471,7 @@ static struct datum *bare_value(struct reader *r, struct datum *v)
         return bare;
 }
 
-/* os.path: a module, or a function of one, by its whole name. */
+/* Reads an attribute of os.path or another module: a module or a function, by its full name. */
 static int read_module(struct reader *r, struct datum *self, struct str name, struct datum **ret)
 {
         BUF_CLEANUP struct buf whole = {0};
@@ -483,7 +484,7 @@ static int read_module(struct reader *r, struct datum *self, struct str name, st
         return read_call(r, NULL, (*ret)->text, ret);
 }
 
-/* What a value lacks may be what the job did not give. */
+/* The error for a missing attribute says that the job may not have given it. */
 static int fail_attribute(struct reader *r, struct str name)
 {
         static const struct {
@@ -519,7 +520,7 @@ static int read_attribute(struct reader *r, struct datum *self, struct datum **r
         return *ret ? 0 : fail_attribute(r, name);
 }
 
-/* tight: nothing but what stands directly behind it, as in a template's text. */
+/* Reads .attribute, [index] and (arguments). tight: without blanks in between, as in a template's text. */
 static int read_trailers(struct reader *r, bool tight, struct datum **v)
 {
         int rc = 0;
@@ -607,7 +608,7 @@ static int read_atom(struct reader *r, struct datum **ret)
         return rc == 0 ? read_trailers(r, false, ret) : rc;
 }
 
-/* ---- operators, from those that bind most */
+/* ---- operators, highest precedence first */
 
 static int negate(struct reader *r, struct datum **v)
 {
@@ -732,7 +733,7 @@ static int read_not(struct reader *r, struct datum **ret)
         rc = read_comparison(r, ret);
         if (rc == 0 && negated)
                 *ret = datum_bool(r->x->arena, !datum_true(*ret));
-        /* an even number of them makes a bool too, but nobody writes that */
+        /* an even number of minus signs also gives a bool, but that does not occur */
         return rc;
 }
 
@@ -766,7 +767,7 @@ static int read_or(struct reader *r, struct datum **ret)
         return read_chain(r, "or", true, read_and, ret);
 }
 
-/* A if CONDITION else B: A was read before it is known whether it counts. */
+/* Reads A if CONDITION else B. A was read before it is known whether it is used. */
 static int read_test(struct reader *r, struct datum **ret)
 {
         const char *first = r->p, *end;
@@ -803,7 +804,7 @@ static int read_test(struct reader *r, struct datum **ret)
         return rc;
 }
 
-/* ---- from outside */
+/* ---- public functions */
 
 static struct reader reader_of(struct expressions *x, struct str s, struct err *err)
 {

@@ -1,28 +1,28 @@
-/* expression: the expressions of Galaxy's templates and filters: a part of Python's, with a $ before names or
- * without.
+/* expression: the expressions of Galaxy's templates and filters: a subset of Python's, with or without a $
+ * before names.
  *
- * Literals, names, .attribute, [index], or and not, comparisons, in, is, + - * / // %, x if c else y, lists
- * and their comprehensions; str int float len bool range enumerate zip min max abs sorted; of a text strip
- * lstrip rstrip split join replace lower upper startswith endswith; of a list append and extend; of a dict
- * get keys values items; of a dataset is_of_type. Anything else is an error that names it. Evaluated straight
- * from the text; steps and sizes are limited, so that no expression runs for long.
- */
+ * Supported are literals, names, .attribute, [index], or and not, comparisons, in, is, + - * / // %, x if
+ * c else y, lists and their comprehensions; str int float len bool range enumerate zip min max abs sorted;
+ * for a text strip lstrip rstrip split join replace lower upper startswith endswith; for a list append and
+ * extend; for a dict get keys values items; for a dataset is_of_type. Anything else is an error that names
+ * it. Expressions are evaluated directly from the text; steps and sizes are limited, so that no expression
+ * runs for long. */
 #pragma once
 #include "jdl/galaxy/datum.h"
 
 #define EXPRESSION_STEPS_MAX 1000000u
 #define EXPRESSION_TEXT_MAX  (1u << 20) /* maximum bytes of a text value */
 
-struct expressions { /* variables, and the limits of an evaluation */
+struct expressions { /* variables and limits of an evaluation */
         struct arena *arena;
         struct datum *names; /* a DATUM_MAP */
         unsigned steps;      /* steps taken so far */
         unsigned depth;
-        bool filter; /* names are bare values, as in filters: None is None, also of a parameter */
+        bool filter; /* as in filters, a missing parameter is Python's None */
 };
 
-/* Evaluates the expression at the beginning of s; *ret_used: its bytes. Returns 0; -EINVAL or -E2BIG with
- * err, a message without a position. */
+/* Evaluates the expression at the beginning of s; *ret_used: its length in bytes. Returns 0; -EINVAL or
+ * -E2BIG with err, a message without a position. */
 int expression_read(struct expressions *x, struct str s, struct datum **ret, size_t *ret_used,
                     struct err *err);
 /* Like expression_read, for the whole of s. */
@@ -31,7 +31,7 @@ int expression_all(struct expressions *x, struct str s, struct datum **ret, stru
  * (.attribute, [index], (arguments)). */
 int expression_place(struct expressions *x, struct str s, struct datum **ret, size_t *ret_used,
                      struct err *err);
-/* a + b */
+/* computes a + b */
 int expression_add(struct expressions *x, struct datum *a, struct datum *b, struct datum **ret,
                    struct err *err);
 /* Makes a value of a text that was built in a buffer of at most EXPRESSION_TEXT_MAX bytes. -E2BIG with err:

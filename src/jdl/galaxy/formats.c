@@ -2,17 +2,17 @@
 
 struct format {
         const char *name, *of;
-        bool alias; /* another name of `of`: each is a kind of the other */
+        bool alias; /* the name is an alias of `of`: each is a kind of the other */
 };
 
-/* By name; a format that is of several kinds has several rows. */
+/* Sorted by name; a format with several parents has several rows. */
 static const struct format formats[] = {
 #define FORMAT(name, of, alias) {name, of, alias},
 #include "jdl/galaxy/formats.def"
 #undef FORMAT
 };
 
-/* The first row of a name; NULL: it has none. */
+/* Returns the first row of a name; NULL: there is none. */
 static const struct format *find(struct str name)
 {
         size_t low = 0, high = sizeof(formats) / sizeof(*formats);

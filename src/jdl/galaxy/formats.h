@@ -1,7 +1,7 @@
-/* formats: which of Galaxy's formats is a kind of which, as the registry of Galaxy 24.2 has them. */
+/* formats: the hierarchy of Galaxy's file formats, as in the registry of Galaxy 24.2. */
 #pragma once
 #include "base/str.h"
 
-/* Is a file of the first format also one of the second? A format that Galaxy does not know is its own kind
- * only. */
+/* Returns whether a file of the first format is also one of the second. A format that Galaxy does not know
+ * is only a kind of itself. */
 bool format_is(struct str format, struct str of);

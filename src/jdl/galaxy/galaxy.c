@@ -7,7 +7,7 @@
 #include "jdl/galaxy/tool.h"
 #include "jdl/script.h"
 
-#define BOM STR("\xef\xbb\xbf") /* what some editors put before UTF-8 */
+#define BOM STR("\xef\xbb\xbf") /* byte order mark, which some editors write */
 
 static int read_params(const struct form_world *w, const char *file, json_t **ret, struct err *err)
 {
@@ -57,8 +57,8 @@ static void environment_name(const struct xml *x, struct buf *out)
         buf_printf(out, "__" STR_FMT "@%s", STR_ARG(xml_text(x)), version && *version ? version : "_uv_");
 }
 
-/* What Galaxy calls the environment of these packages: of one by its name, of several by the checksum of
- * their names. */
+/* Returns Galaxy's name for the environment of these packages: for one package its name, for several the
+ * checksum of their names. */
 static int conda_name(const struct xml *requirements, struct buf *out, struct err *err)
 {
         BUF_CLEANUP struct buf all = {0};
@@ -135,7 +135,7 @@ static int describe(struct tool *t, enum galaxy_resolve how, struct buf *out, st
         rc = resolve(t, how, out, err);
         paths = arena_alloc(&t->arena, (t->file_count + 1) * sizeof(*paths));
         for (size_t i = 0; i < t->file_count; i++)
-                paths[i] = t->files[i].p; /* copies of the arena's end with a NUL */
+                paths[i] = t->files[i].p; /* a copy in the arena ends with a NUL */
         paths[t->file_count] = t->folder.p;
         script_inputs(out, paths, t->file_count + t->uses_folder);
         return rc;

@@ -1,22 +1,21 @@
-/* galaxy: a job of a Galaxy tool, from the tool's XML and the job's parameters, as a submit file and a
- * script.
+/* galaxy: translates a job of a Galaxy tool, from the tool's XML and the job's parameters, to a submit
+ * file and a script.
  *
- * The command is rendered here, at the submit (template.h says how much of its language is known); the job is
- * one run of a shell that runs it in a folder of its own, and the inputs travel with it. Requirements become
- * a container or a conda environment. What is not supported is an error, or a warning where the job is right
- * without it, with file and line; nothing is left out in silence. Source: Galaxy's tool documentation
- * (docs.galaxyproject.org, "Galaxy Tool XML File", profiles up to 24).
+ * The command is rendered when the job is submitted (template.h says which part of the language is
+ * supported). The job is one run of a shell that executes the command in its own folder; the inputs are
+ * sent with it. Requirements become a container or a conda environment. What is not supported is an error,
+ * or a warning if the job is right without it, with file and line; nothing is dropped silently. Source:
+ * Galaxy's tool documentation (docs.galaxyproject.org, "Galaxy Tool XML File", profiles up to 24).
  *
- * Pure: files come through struct form_world.
- */
+ * Pure: files come through struct form_world. */
 #pragma once
 #include "jdl/form.h"
 
 enum galaxy_resolve { GALAXY_ANY, GALAXY_CONTAINER, GALAXY_CONDA, GALAXY_NONE };
 
 struct galaxy_job {
-        const char *tool, *params;   /* files; params may be NULL: {} */
-        const char *tables;          /* file that names those of data tables; NULL: the one beside the tool */
+        const char *tool, *params; /* files; params may be NULL: {} */
+        const char *tables; /* file that lists the files of data tables; NULL: the one beside the tool */
         enum galaxy_resolve resolve; /* how the tool's requirements are met; ANY: the container if it names
                                         one, else conda */
 };

@@ -1,13 +1,13 @@
-/* The values of a tool's inputs as one JSON object, in the form that Galaxy writes for <inputs> among the
- * configfiles: as Python's json.dumps, with ", " and ": " between. */
+/* Writes the values of a tool's inputs as one JSON object, in the form that Galaxy writes for <inputs>
+ * among the configfiles: like Python's json.dumps, with ", " and ": " as separators. */
 #include <stdlib.h>
 
 #include "jdl/galaxy/tool.h"
 
 struct writer {
         struct tool *t;
-        bool paths; /* files are written */
-        bool words; /* a select's value is one word, as for profiles before 20.05 */
+        bool paths; /* paths of files are included */
+        bool words; /* a select's value is written as one text, as in profiles before 20.05 */
         struct buf *out;
         struct err *err;
 };
@@ -32,7 +32,7 @@ static void write_text(struct writer *w, const struct datum *v)
         write_word(w, buf_view(&b));
 }
 
-/* An integer, or null where nothing was given. */
+/* Writes an integer, or null if none was given. */
 static void write_bare(struct writer *w, const struct datum *v)
 {
         BUF_CLEANUP struct buf b = {0};
@@ -62,7 +62,7 @@ static void write_param(struct writer *w, const struct xml *x, const struct datu
                 write_list(w, datum_get(v->attributes, STR("all_paths")), write_text);
         else if (strcmp(type, "select") == 0 && w->words)
                 write_text(w, v);
-        else if (v->kind == DATUM_NONE) /* of several files it is a list of none */
+        else if (v->kind == DATUM_NONE) /* for several files it is a list with one null */
                 buf_addz(w->out, strcmp(type, "data") == 0 && tool_says(x, "multiple") ? "[null]" : "null");
         else if (v->kind == DATUM_BOOL)
                 buf_addz(w->out, v->integer ? "true" : "false");
@@ -95,7 +95,7 @@ static void write_key(struct writer *w, struct str name)
         buf_addz(w->out, ": ");
 }
 
-/* The value that a conditional hangs on stands at its end. */
+/* The value that selects the case of a conditional is written last. */
 static int write_conditional(struct writer *w, const struct xml *x, const struct datum *v)
 {
         const struct xml *test = xml_child(x, "param"), *when = tool_when(w->t, x, v);
@@ -126,7 +126,7 @@ static bool is_data(const char *type)
         return strcmp(type, "data") == 0 || strcmp(type, "data_collection") == 0;
 }
 
-/* The members alone: the brackets are the caller's. */
+/* Writes only the members, without the brackets. */
 static int write_object(struct writer *w, const struct xml *inputs, const struct datum *values)
 {
         int rc = 0;

@@ -21,7 +21,7 @@ static struct datum *argument(const struct call *c, size_t i)
         return i < c->arguments->n ? c->arguments->items[i] : NULL;
 }
 
-/* A text as it is written, kept. -E2BIG, -EINVAL. */
+/* Returns the written form of a value as a text. May return -E2BIG or -EINVAL. */
 static int written(struct expressions *x, const struct datum *v, struct datum **ret, struct err *err)
 {
         BUF_CLEANUP struct buf b = {.max = EXPRESSION_TEXT_MAX};
@@ -114,7 +114,7 @@ static struct datum *new_tuple(const struct call *c)
         return row;
 }
 
-/* Tuples of what the arguments have at one place each. */
+/* Returns tuples of the arguments' items at the same position. */
 static int call_zip(struct call *c)
 {
         *c->ret = datum_new(c->x->arena, DATUM_LIST);
@@ -187,7 +187,7 @@ static int call_abs(struct call *c)
         return 0;
 }
 
-/* By insertion: such lists are short, and their order is stable. */
+/* Insertion sort: the lists are short, and the order is stable. */
 static int call_sorted(struct call *c)
 {
         struct datum *over, *list = datum_new(c->x->arena, DATUM_LIST);
@@ -212,9 +212,9 @@ static int call_sorted(struct call *c)
         return rc;
 }
 
-/* ---- of lists */
+/* ---- functions of lists */
 
-/* What a list, a dict's keys, or a parameter with several values has, copied. */
+/* Copies a list, a dict's keys, or the values of a multiple parameter. */
 static int call_list(struct call *c)
 {
         struct datum *over;
@@ -237,7 +237,7 @@ static int call_tuple(struct call *c)
         return rc;
 }
 
-/* Each value once, in the order in which they come: Python's sets have none, so templates sort them. */
+/* Keeps each value once, in order of appearance. Python's sets have no order, so templates sort them. */
 static int call_set(struct call *c)
 {
         struct datum *set = datum_new(c->x->arena, DATUM_LIST);
@@ -288,7 +288,7 @@ static int call_sum(struct call *c)
         return rc;
 }
 
-/* Is there an item that is true (or, for all(), that is not)? */
+/* Implements any() and, with the opposite truth, all(). */
 static int look_for(struct call *c, bool truth)
 {
         bool found = false;
@@ -330,9 +330,9 @@ static int call_map(struct call *c)
         return rc;
 }
 
-/* ---- of names */
+/* ---- functions of names */
 
-/* "input.name": is there such a variable, with such attributes? */
+/* Returns whether the variable, such as "input.name", exists. */
 static int call_var_exists(struct call *c)
 {
         struct str rest = argument(c, 0)->kind == DATUM_TEXT ? argument(c, 0)->text : STR_NONE, part;
@@ -346,7 +346,7 @@ static int call_var_exists(struct call *c)
         return 0;
 }
 
-/* ---- of modules */
+/* ---- functions of modules */
 
 #define MODULE_FUNCTION(name)                                                                                \
         static int call_##name(struct call *c)                                                               \
@@ -364,7 +364,7 @@ MODULE_FUNCTION(match)
 
 struct verb {
         const char *name;
-        size_t least, most; /* arguments */
+        size_t least, most; /* numbers of arguments */
         int (*call)(struct call *c);
 };
 
@@ -428,7 +428,7 @@ struct datum *builtin_named(struct expressions *x, struct str name)
         return NULL;
 }
 
-/* ---- methods of a text */
+/* ---- methods of texts */
 
 static struct str text_argument(const struct call *c, size_t i)
 {
@@ -488,7 +488,7 @@ static int text_upper(struct call *c)
         return change_case(c, toupper);
 }
 
-/* By one text, or by any of a tuple. */
+/* Compares with one text, or with any text of a tuple. */
 static int text_fits(struct call *c, bool (*fits)(struct str, struct str))
 {
         const struct datum *all = argument(c, 0)->kind == DATUM_LIST ? argument(c, 0) : c->arguments;
@@ -566,7 +566,7 @@ static int text_join(struct call *c)
         return rc == 0 ? expression_text(c->x, &b, c->ret, c->err) : rc;
 }
 
-/* At least one byte, and all of this class. */
+/* Returns whether the text is not empty and all its bytes are of this class. */
 static int text_is(struct call *c, int (*is)(int))
 {
         bool all = c->self->text.n > 0;
@@ -632,7 +632,7 @@ static int text_splitlines(struct call *c)
         return fits ? 0 : too_many(c);
 }
 
-/* "{} {0} {1}".format(…): fields without names, widths and kinds. */
+/* Implements "{} {0} {1}".format(…): fields without names, widths and types. */
 static int text_format(struct call *c)
 {
         BUF_CLEANUP struct buf b = {.max = EXPRESSION_TEXT_MAX};
@@ -799,7 +799,7 @@ int method_call(struct expressions *x, struct datum *self, struct str name, cons
                 return call_verb(of_list, sizeof(of_list) / sizeof(*of_list), name, "a list's ", &c);
         if (self->kind == DATUM_MAP)
                 return call_verb(of_map, sizeof(of_map) / sizeof(*of_map), name, "a dict's ", &c);
-        if (self->kind != DATUM_TEXT) { /* a parameter is asked as the text that it is written as */
+        if (self->kind != DATUM_TEXT) { /* a parameter is used by its written form */
                 int rc = written(x, self, &c.self, err);
 
                 if (rc != 0)

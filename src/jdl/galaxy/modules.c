@@ -11,7 +11,7 @@ bool module_is_known(struct str name)
         return str_eqz(name, "os") || str_eqz(name, "os.path") || str_eqz(name, "re");
 }
 
-/* ---- os.path: of texts alone, no file is looked at */
+/* ---- os.path: works on texts only, and opens no files */
 
 static struct str text_of(const struct datum *arguments, size_t i, struct buf *b)
 {
@@ -40,7 +40,7 @@ int module_dirname(struct expressions *x, const struct datum *arguments, struct 
         return 0;
 }
 
-/* A point at the beginning of a name parts nothing. */
+/* A dot at the beginning of a name does not separate an extension. */
 int module_splitext(struct expressions *x, const struct datum *arguments, struct datum **ret, struct err *err)
 {
         BUF_CLEANUP struct buf b = {.max = EXPRESSION_TEXT_MAX};
@@ -71,7 +71,7 @@ int module_join(struct expressions *x, const struct datum *arguments, struct dat
         return expression_text(x, &b, ret, err);
 }
 
-/* ---- re: by the functions of ClassAds, whose patterns are the same and whose matching is bounded */
+/* ---- re: uses the functions of ClassAds, which have the same patterns and bounded matching */
 
 static int evaluate(struct expressions *x, const char *expression, const char *before,
                     const struct datum *arguments, struct datum **ret, struct err *err)

@@ -52,7 +52,7 @@ static int join_two(struct expressions *x, struct datum *a, struct datum *b, str
         return expression_text(x, &t, ret, err);
 }
 
-/* "%s-%d" % value, or % (list): s, d, i and f without anything between. */
+/* Implements "%s-%d" % value, or % (list), with the conversions s, d, i and f without options. */
 static int format(struct expressions *x, struct str f, const struct datum *with, struct datum **ret,
                   struct err *err)
 {
@@ -120,7 +120,7 @@ static int compare_data(struct expressions *x, const char *op, const struct datu
         int order;
 
         if (strcmp(op, "is") == 0 || strcmp(op, "is not") == 0) {
-                /* a parameter that is not there is equal to None, but another object */
+                /* a missing parameter equals None, but is another object */
                 is = (datum_equal(a, b) &&
                       (a->kind != DATUM_NONE || a->written == b->written || x->filter)) == !op[2];
         } else if (strcmp(op, "==") == 0 || strcmp(op, "!=") == 0) {

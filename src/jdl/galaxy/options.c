@@ -1,6 +1,6 @@
-/* The rows of a table that a parameter may choose from: its filters, in their order, as Galaxy has them
- * ("filter" in the tool XML's documentation). A filter that compares with what the job does not have lets all
- * rows through. */
+/* Selects the rows of a table that a parameter offers. The filters are applied in their order, as in
+ * Galaxy ("filter" in the tool XML's documentation). A filter that compares with a value which the job
+ * does not have keeps all rows. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ struct filter {
         struct tool *t;
         const struct xml *at;
         const struct tool_values *values;
-        struct tool_table *table; /* its rows are replaced, and never changed */
+        struct tool_table *table; /* its list of rows is replaced, and never modified */
         struct err *err;
 };
 
@@ -26,7 +26,7 @@ static int too_many(const struct filter *f)
                          TOOL_MEMORY_MAX >> 20);
 }
 
-/* The column that the filter names, in a row; NULL: the row has none. */
+/* Returns the field in the column that the filter names; NULL: the row has none. */
 static struct str field(const struct filter *f, const struct datum *row, const char *column)
 {
         const struct datum *v = tool_field(f->table, row, column);
@@ -52,7 +52,7 @@ static bool keeps(const struct filter *f)
         return !xml_get(f->at, "keep") || tool_says(f->at, "keep");
 }
 
-/* ---- what is compared with: texts of a parameter */
+/* ---- texts of a parameter, for comparison */
 
 static void add_text(const struct filter *f, const struct datum *v, struct datum *to)
 {
@@ -62,7 +62,7 @@ static void add_text(const struct filter *f, const struct datum *v, struct datum
                 datum_add(&f->t->arena, to, datum_text(&f->t->arena, buf_view(&b)));
 }
 
-/* Of a value, or of each value in a list or collection, the attribute "a.b" (NULL: itself). */
+/* Adds the attribute "a.b" (NULL: the value itself) of a value, or of each value in a list or collection. */
 static void add_values(const struct filter *f, const struct datum *v, const char *attribute, struct datum *to)
 {
         struct str rest = str_of(attribute), part;
@@ -88,7 +88,8 @@ static bool has_text(const struct datum *texts, struct str s)
         return false;
 }
 
-/* A field, or with multiple="true" each of its parts, is compared: all of `texts` must be among these. */
+/* Returns whether a field matches: all of `texts` must be the field, or with multiple="true" be among its
+ * parts. */
 static bool fits(const struct filter *f, const struct datum *texts, struct str value)
 {
         struct str separator = tool_attribute(f->at, "separator", ",");
@@ -111,7 +112,7 @@ static bool fits(const struct filter *f, const struct datum *texts, struct str v
         return found == texts->n;
 }
 
-/* Keeps the rows whose field in a column is among the texts, or the others. */
+/* Keeps the rows whose field in a column is among the texts, or is not. */
 static int keep_rows(struct filter *f, const char *column, const struct datum *texts, bool keep)
 {
         struct datum *rows = new_rows(f);
@@ -161,7 +162,7 @@ static int regexp(struct filter *f)
         return rc;
 }
 
-/* By the metadata of a dataset; one without it, or with the genome "?", lets all rows through. */
+/* Filters by the metadata of a dataset; without it, or with the genome "?", keeps all rows. */
 static int data_meta(struct filter *f)
 {
         const char *column = column_of(f), *key = xml_get(f->at, "key");
@@ -233,7 +234,7 @@ static int unique_value(struct filter *f)
         return 0;
 }
 
-/* A copy of a row with another field. */
+/* Returns a copy of a row with one field replaced. */
 static struct datum *row_with(const struct filter *f, const struct datum *row, int64_t at, struct str value)
 {
         struct datum *copy = datum_new(&f->t->arena, DATUM_LIST);
@@ -244,7 +245,7 @@ static struct datum *row_with(const struct filter *f, const struct datum *row, i
         return copy;
 }
 
-/* A row for each part of a field. */
+/* Replaces a row by one row for each part of a field. */
 static int multiple_splitter(struct filter *f)
 {
         const char *column = column_of(f);
@@ -311,7 +312,7 @@ static int add_value(struct filter *f)
 
 struct sorted {
         struct str key;
-        size_t before; /* its place before: equal ones stay in order */
+        size_t before; /* previous position, which keeps the sort stable */
         struct datum *row;
 };
 

@@ -1,5 +1,5 @@
-/* The outputs of a tool: which there are (their filters), what they are called, and their variables. An
- * output's file is NAME.FORMAT in the job's folder, from where it goes back. */
+/* The outputs of a tool: which of them exist (their filters), their names, and their variables. The file
+ * of an output is NAME.FORMAT in the job's folder, from where it is transferred back. */
 #include <errno.h>
 
 #include "base/mem.h"
@@ -13,7 +13,7 @@ static struct str written_of(struct tool *t, const struct datum *v)
         return arena_str(&t->arena, buf_view(&b));
 }
 
-/* A parameter by its dotted or |-parted name. */
+/* Returns a parameter by its name with dots or '|'. */
 static struct datum *parameter(const struct tool *t, const char *name)
 {
         struct str rest = str_of(name), part;
@@ -50,7 +50,7 @@ static int find_format(struct tool *t, const struct xml *x, struct str *ret, str
         if (source || (format && strcmp(format, "input") == 0)) {
                 struct datum *ext = ext_of(t, source ? source : "input");
 
-                if (ext) /* of an input that is not there, the format itself counts, as in Galaxy */
+                if (ext) /* for a missing input the format itself counts, as in Galaxy */
                         *ret = ext->text;
         }
         for (const struct xml *w = xml_child(change, "when"); w; w = xml_next(w, "when")) {
@@ -69,7 +69,7 @@ static int find_format(struct tool *t, const struct xml *x, struct str *ret, str
         return 0;
 }
 
-/* <filter>: expressions over the parameters' values; all must be true. */
+/* Evaluates <filter> elements: expressions over the parameters' values, which must all be true. */
 static int is_wanted(struct tool *t, const struct xml *x, bool *ret, struct err *err)
 {
         *ret = true;
@@ -84,13 +84,13 @@ static int is_wanted(struct tool *t, const struct xml *x, bool *ret, struct err 
                 if (rc == -E2BIG)
                         return tool_fail(f, err, "the filter `" STR_FMT "`: %s",
                                          STR_ARG(str_head(xml_text(f), 60)), why.text);
-                if (rc != 0) /* as Galaxy does it */
+                if (rc != 0) /* as in Galaxy */
                         tool_warn(t, f, "the output is kept, for its filter `" STR_FMT "` fails: %s",
                                   STR_ARG(str_head(xml_text(f), 60)), why.text);
                 else
                         *ret = *ret && datum_true(v);
         }
-        if (!*ret) { /* its variable is None then, which Galaxy writes so */
+        if (!*ret) { /* its variable is then None, which Galaxy writes as "None" */
                 struct datum *none = datum_none(&t->arena);
 
                 none->text = STR("XXXX");
@@ -109,7 +109,7 @@ static int check_name(const struct xml *x, struct str name, struct err *err)
         return name.n && name.n < 200 ? 0 : tool_fail(x, err, "an output needs a name");
 }
 
-/* Has it a name, and shall it be there? */
+/* Checks that the output has a name, and whether it exists. */
 static int begin_output(struct tool *t, const struct xml *x, bool *ret_wanted, struct err *err)
 {
         int rc = check_name(x, str_of(xml_get(x, "name")), err);
@@ -117,7 +117,7 @@ static int begin_output(struct tool *t, const struct xml *x, bool *ret_wanted, s
         return rc == 0 ? is_wanted(t, x, ret_wanted, err) : rc;
 }
 
-/* One file NAME.FORMAT of the element, and its variable. */
+/* Makes one file NAME.FORMAT for the element, and its variable. */
 static int make_output(struct tool *t, const struct xml *x, struct str name, struct str format,
                        struct datum **ret, struct err *err)
 {
@@ -186,7 +186,7 @@ static int make_element(struct tool *t, const struct xml *x, struct str name, st
         return datum_put(&t->arena, to, element, d) ? 0 : tool_fail(x, err, "there are too many outputs");
 }
 
-/* structured_like="input": an element for each of the input's. */
+/* Implements structured_like="input": an element for each of the input's. */
 static int make_alike(struct tool *t, const struct xml *x, struct str name, const struct datum *like,
                       struct datum *to, struct err *err)
 {
@@ -213,7 +213,7 @@ static int make_alike(struct tool *t, const struct xml *x, struct str name, cons
         return rc;
 }
 
-/* <data>s within it: each is a variable of its own, too. */
+/* Makes the <data> elements of a collection; each is also a variable. */
 static int make_named(struct tool *t, const struct xml *x, struct datum *to, struct err *err)
 {
         int rc = 0;
@@ -242,7 +242,7 @@ static int add_collection(struct tool *t, const struct xml *x, struct err *err)
         if (rc != 0 || !wanted)
                 return rc;
         tool_name_collection(t, c, name);
-        if (xml_child(x, "discover_datasets")) { /* what the tool finds itself */
+        if (xml_child(x, "discover_datasets")) { /* files that the tool discovers */
                 MEM_GROW(t->outputs, t->output_cap, t->output_count + 1);
                 t->outputs[t->output_count++] = (struct tool_output){.at = x, .name = name};
         } else if (like) {

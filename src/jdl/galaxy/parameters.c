@@ -1,6 +1,7 @@
-/* The inputs of a tool, with the values that a job gives them, as variables of the template. Values are found
- * in the nested form, {"mode": {"select": "a", "x": 1}}, and in Galaxy's flat one, {"mode|select": "a",
- * "series_0|file": …}. A value for which there is no input is refused: most often its name is misspelled. */
+/* Reads the inputs of a tool, with the values that a job gives them, as variables of the template. Values
+ * are found in the nested form, {"mode": {"select": "a", "x": 1}}, and in Galaxy's flat form,
+ * {"mode|select": "a", "series_0|file": …}. A value without an input is refused, because its name is
+ * probably misspelled. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -15,13 +16,13 @@
 
 struct scope {
         struct tool *t;
-        json_t *root;      /* all that was given */
+        json_t *root;      /* all given values */
         json_t *here;      /* the object of this level, or NULL */
-        struct str prefix; /* of the flat form, "mode|" */
-        json_t *used;      /* an object: names of root that were found */
+        struct str prefix; /* for the flat form, "mode|" */
+        json_t *used;      /* an object: the names in root that were used */
         struct err *err;
-        const struct datum *values; /* of this level, as far as they were read */
-        const struct scope *outer;  /* the level around it, or NULL */
+        const struct datum *values; /* values of this level that were read so far */
+        const struct scope *outer;  /* the enclosing level, or NULL */
 };
 
 static int read_inputs(struct scope *s, const struct xml *inputs, struct datum *to);
@@ -47,7 +48,7 @@ struct str tool_variable(struct tool *t, const struct xml *x)
         return str_make(copy, tool_name(x).n);
 }
 
-/* What was given for a name at this level; NULL: nothing. */
+/* Returns the value given for a name at this level; NULL: none. */
 static json_t *find_parameter(struct scope *s, struct str name)
 {
         BUF_CLEANUP struct buf flat = {0}, own = {0};
@@ -110,7 +111,7 @@ static int read_text(struct scope *s, const struct xml *x, json_t *given, struct
                 buf_addz(&b, xml_get(x, "value"));
         } else if (tool_says(x, "optional")) {
                 *ret = datum_none(&s->t->arena);
-                (*ret)->text = STR_NONE; /* of texts it is written as nothing */
+                (*ret)->text = STR_NONE; /* as a text it is written as nothing */
                 return 0;
         }
         return sanitized(s, x, buf_view(&b), ret);
@@ -172,7 +173,7 @@ static int read_boolean(struct scope *s, const struct xml *x, json_t *given, str
         return 0;
 }
 
-/* "#rrggbb" as it stands, also without its #; or (r, g, b) with rgb="true". */
+/* Reads "#rrggbb", also without #; with rgb="true" it is written as (r, g, b). */
 static int read_color(struct scope *s, const struct xml *x, json_t *given, struct datum **ret)
 {
         struct str color, digits;
@@ -205,13 +206,13 @@ static int read_color(struct scope *s, const struct xml *x, json_t *given, struc
 
 /* ---- choices */
 
-/* What a parameter may choose from: the options in the tool's file, or the rows of a table. */
+/* The choices of a parameter: the options in the tool's file, or the rows of a table. */
 struct choices {
-        const struct xml *first; /* <option>s */
-        struct tool_table table; /* its rows NULL: there is none, or it is not there */
+        const struct xml *first; /* the first <option> */
+        struct tool_table table; /* rows NULL: there is no table, or its file is missing */
 };
 
-/* A parameter of this level, or of one around it. */
+/* Returns a parameter of this level or of an enclosing one. */
 static struct datum *seen_value(const void *arg, struct str name)
 {
         struct datum *v = NULL;
@@ -221,7 +222,7 @@ static struct datum *seen_value(const void *arg, struct str name)
         return v;
 }
 
-/* One that isn't among the options is refused. */
+/* Refuses a value that is not among the options. */
 static int check_option(struct scope *s, const struct xml *x, const struct choices *c, struct str value)
 {
         const char *table = xml_get(xml_child(x, "options"), "from_data_table");
@@ -298,7 +299,7 @@ static int chosen_rows(struct scope *s, const struct xml *x, const struct choice
         return 0;
 }
 
-/* $NAME.fields.COLUMN: that of the row that was chosen; of several rows, joined. */
+/* Adds $NAME.fields.COLUMN, the fields of the chosen row; of several rows they are joined. */
 static int add_fields(struct scope *s, const struct xml *x, const struct choices *c,
                       const struct datum *chosen, struct datum *to)
 {
@@ -333,7 +334,7 @@ static int find_choices(struct scope *s, const struct xml *x, struct choices *re
         return tool_options(s->t, x, &values, &ret->table, s->err);
 }
 
-/* As Galaxy writes several values: a,b. */
+/* Joins several values as Galaxy does: a,b. */
 static struct datum *join_chosen(struct scope *s, const struct xml *x, struct datum *list)
 {
         BUF_CLEANUP struct buf joined = {.max = EXPRESSION_TEXT_MAX};
@@ -378,7 +379,7 @@ static int read_select(struct scope *s, const struct xml *x, json_t *given, stru
 
 /* ---- data */
 
-/* As Galaxy writes several datasets: a.txt,b.txt. */
+/* Writes several datasets as Galaxy does: a.txt,b.txt. */
 static int write_files(struct scope *s, const struct xml *x, struct datum *files)
 {
         BUF_CLEANUP struct buf joined = {.max = EXPRESSION_TEXT_MAX};
@@ -395,7 +396,7 @@ static int write_files(struct scope *s, const struct xml *x, struct datum *files
         return 0;
 }
 
-/* A file, a list of files, or the files of a collection. */
+/* Reads a file, a list of files, or the files of a collection. */
 static int read_files(struct scope *s, const struct xml *x, json_t *given, struct datum *list)
 {
         struct datum *d = NULL;
@@ -446,7 +447,7 @@ static int read_data_collection(struct scope *s, const struct xml *x, json_t *gi
         return 0;
 }
 
-/* ---- what holds others */
+/* ---- inputs that contain others */
 
 static int read_param(struct scope *s, const struct xml *x, struct datum *to)
 {
@@ -476,7 +477,7 @@ static int read_param(struct scope *s, const struct xml *x, struct datum *to)
         return tool_fail(x, s->err, "parameters of the type %s are not supported", type);
 }
 
-/* The level below: its object, and its prefix. */
+/* Returns the scope of the level below: its object and its prefix. */
 static struct scope below(struct scope *s, json_t *here, const char *name, const struct datum *values,
                           struct buf *prefix)
 {
@@ -577,7 +578,7 @@ static int read_one_repeat(struct scope *s, const struct xml *x, json_t *here, s
         return rc;
 }
 
-/* Does the flat form name an i-th one? */
+/* Returns whether the flat form has an i-th element. */
 static bool has_flat(struct scope *s, const char *name, size_t i)
 {
         BUF_CLEANUP struct buf prefix = {0};

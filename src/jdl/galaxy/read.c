@@ -1,4 +1,4 @@
-/* Reads the tool's file: imports first, then macros where they are expanded, then tokens everywhere. */
+/* Reads the tool's file: first imports, then macros where they are expanded, then tokens everywhere. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -61,7 +61,7 @@ void tool_warn(struct tool *t, const struct xml *at, const char *fmt, ...)
         form_warn(t->warnings, at->line, "%s", buf_z(&b));
 }
 
-/* Of a path; "." if it has none. */
+/* Returns the folder of a path; "." if it has none. */
 static struct str tool_folder(const char *file)
 {
         ptrdiff_t slash = str_rfind(str_of(file), '/');
@@ -81,7 +81,7 @@ static int read_xml(struct tool *t, const char *path, struct xml **ret, struct e
         return xml_parse(path, buf_view(&text), ret, err);
 }
 
-/* ---- macros: those of all files are one list, the tool's own first */
+/* ---- macros: those of all files form one list, the tool's own first */
 
 static const struct xml *find_macro(const struct tool *t, const char *name)
 {
@@ -133,8 +133,8 @@ static void measure(const struct xml *x, struct size *s)
                 measure(c, s);
 }
 
-/* Counts what is to be made `times` times. Macros within macros, and tokens within tokens, make a large tool
- * of a small file. */
+/* Counts what will be copied `times` times, because nested macros and tokens can make a large tool from a
+ * small file. */
 static int spend(struct tool *t, const struct xml *at, const struct size *s, uint64_t times, struct err *err)
 {
         t->nodes += s->elements * times;
@@ -147,7 +147,7 @@ static int spend(struct tool *t, const struct xml *at, const struct size *s, uin
         return 0;
 }
 
-/* All of `from` in a text by `to`. */
+/* Replaces all occurrences of `from` in a text by `to`. */
 static int replace(struct tool *t, const struct xml *at, char **text, struct str from, struct str to,
                    struct err *err)
 {
@@ -187,7 +187,7 @@ static int replace_in(struct tool *t, struct xml *x, struct str from, struct str
         return rc;
 }
 
-/* The macro's own tokens, @NAME@: attributes of <expand>, else token_name of the macro. */
+/* Replaces the macro's own tokens, @NAME@, by attributes of <expand> or the token_name of the macro. */
 static int own_tokens(struct tool *t, const struct xml *macro, const struct xml *expand, struct xml *body,
                       struct err *err)
 {
@@ -212,7 +212,7 @@ static int own_tokens(struct tool *t, const struct xml *macro, const struct xml 
         return rc;
 }
 
-/* A copy of the children of `from`, as a chain. */
+/* Copies the children of `from` as a list. */
 static struct xml *copy_children(const struct xml *from)
 {
         struct xml *first = NULL, **end = &first;
@@ -226,11 +226,11 @@ static struct xml *copy_children(const struct xml *from)
 
 static void drop_element(struct xml *x)
 {
-        x->file = NULL; /* borrowed */
+        x->file = NULL; /* borrowed by the copy */
         xml_free(x);
 }
 
-/* Puts a chain where *at is, which goes. Returns where what followed it is. */
+/* Replaces the element *at by a list. Returns the position after it. */
 static struct xml **put_chain(struct xml **at, struct xml *chain)
 {
         struct xml *old = *at, *next = old->next;
@@ -264,7 +264,8 @@ static uint64_t count_yields(const struct xml *x)
         return n;
 }
 
-/* A macro's copy with its tokens, and what stands in <expand> where it has <yield/>. NULL: it cannot be. */
+/* Returns a copy of a macro with its tokens replaced, and with the content of <expand> in place of
+ * <yield/>. NULL: there was an error. */
 static struct xml *expanded(struct tool *t, const struct xml *macro, const struct xml *expand,
                             struct err *err)
 {
@@ -318,7 +319,7 @@ static int expand(struct tool *t, struct xml *x, unsigned depth, struct err *err
         return rc;
 }
 
-/* The n-th of the trees in which there are macros; the first is the tool's own. */
+/* Returns the n-th of the trees with macros; the first is the tool's own. */
 static const struct xml *macros_of(const struct tool *t, size_t n)
 {
         const struct xml *root = n ? t->kept[n - 1] : t->root;
@@ -326,7 +327,7 @@ static const struct xml *macros_of(const struct tool *t, size_t n)
         return xml_is(root, "macros") ? root : xml_child(root, "macros");
 }
 
-/* One token in the texts of all others. */
+/* Replaces one token in the texts of all other tokens. */
 static int fill_token_in_tokens(struct tool *t, const struct xml *token, struct err *err)
 {
         struct str name = str_of(xml_get(token, "name")), text = str_of(token->text);
@@ -354,7 +355,7 @@ static int fill_tokens(struct tool *t, struct err *err)
 
                 for (const struct xml *m = xml_child(macros, "token"); m && rc == 0;
                      m = xml_next(m, "token")) {
-                        /* the tree it stands in is changed with the others */
+                        /* the token itself is also in the tree that is changed */
                         MEM_CLEANUP char *value = mem_dupz(m->text);
                         MEM_CLEANUP char *name = mem_dupz(xml_get(m, "name"));
 

@@ -1,5 +1,5 @@
-/* Two tables by byte: is it let through, and what is written for it otherwise. They are Galaxy's own; of a
- * parameter with a <sanitizer> both are empty, but for what stands in it, in its order. */
+/* There are two tables by byte: whether the byte is allowed, and what replaces it otherwise. The defaults
+ * are Galaxy's. With a <sanitizer> both start empty and are filled from its content, in order. */
 #include "jdl/galaxy/sanitizer.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ static const struct {
 #define WHITE       " \t\n\r\v\f"
 #define LET_USUALLY LETTERS DIGITS " -=_.()/+*^,:?!"
 
-/* The characters that Galaxy, or Python's module string, knows by this name; NULL: it is no such name. */
+/* Returns the characters of a name that Galaxy or Python's module string defines; NULL: unknown name. */
 static const char *preset(struct str name)
 {
         static const struct {
@@ -52,7 +52,7 @@ static void let(struct sanitizer *s, struct str chars, bool through)
                 s->valid[(unsigned char)chars.p[i]] = through;
 }
 
-/* Presets, parted by commas. */
+/* Reads presets, separated by commas. */
 static int let_presets(struct sanitizer *s, const struct xml *x, const char *attribute, bool through,
                        struct err *err)
 {
@@ -152,7 +152,7 @@ int sanitizer_apply(const struct xml *param, struct str text, struct buf *out, s
 
                 if (s.valid[c])
                         buf_char(out, (char)c);
-                else if ((c & 0xc0) != 0x80) /* one for a character of several bytes */
+                else if ((c & 0xc0) != 0x80) /* one replacement for a character of several bytes */
                         buf_addz(out, s.by[c] ? s.by[c] : s.other);
         }
         return rc;

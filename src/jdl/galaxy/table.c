@@ -1,8 +1,8 @@
-/* Data tables as Galaxy's administrators write them: tool_data_table_conf.xml names the columns of each
- * table, and its files (.loc), whose lines are rows of fields. A table or file is read once. A path is looked
- * for in the folder of the file that names it and in the one above, since a Galaxy has its configuration in
- * config/ and its tables in tool-data/. Paths in rows are those of the place where the job runs: nothing of
- * them travels. */
+/* Data tables in the form that Galaxy's administrators write: tool_data_table_conf.xml names the columns
+ * of each table and its files (.loc), whose lines are rows of fields. A table or file is read once. A path
+ * is searched in the folder of the file that names it and in the one above, because a Galaxy has its
+ * configuration in config/ and its tables in tool-data/. Paths in rows belong to the place where the job
+ * runs; these files are not sent. */
 #include <errno.h>
 
 #include "base/map.h"
@@ -10,13 +10,14 @@
 #include "jdl/galaxy/tool.h"
 #include "jdl/script.h"
 
-#define HERE STR("${__HERE__}") /* the folder of the file that has it */
+#define HERE STR("${__HERE__}") /* the folder of the file in which it is written */
 
-/* How the lines of a file are read. */
+/* How the lines of a file are parsed. */
 struct layout {
-        struct str separator, comment, start; /* start: that of lines that are rows; empty: of any */
-        size_t width;                         /* a row has so many fields at least */
-        bool unique;                          /* a row that is there already is left out */
+        /* start: only lines that begin with it are rows; empty: all lines */
+        struct str separator, comment, start;
+        size_t width; /* minimum number of fields in a row */
+        bool unique;  /* duplicate rows are skipped */
         struct map *seen;
 };
 
@@ -79,8 +80,8 @@ static int read_rows(struct tool *t, struct str file, struct str text, struct la
                                  STR_ARG(file), DATUM_ITEMS_MAX, TOOL_MEMORY_MAX >> 20);
 }
 
-/* Looks for a file in folders; *ret_file: where it was. Returns 0; -ENOENT without err; or -errno with err.
- */
+/* Searches a file in folders; *ret_file: where it was found. Returns 0; -ENOENT without err; or -errno
+ * with err. */
 static int find_file(struct tool *t, const struct xml *at, const struct str *folders, size_t count,
                      struct str path, struct buf *ret_text, struct str *ret_file, struct err *err)
 {
@@ -116,7 +117,7 @@ static int add_column(struct tool *t, const struct xml *x, struct datum *columns
         return 0;
 }
 
-/* <columns>value, name, path</columns>, or <column name="value" index="0"/>. */
+/* Reads <columns>value, name, path</columns>, or <column name="value" index="0"/>. */
 static int read_columns(struct tool *t, const struct xml *x, struct datum *columns, struct err *err)
 {
         struct str names = xml_text(xml_child(x, "columns")), name;
@@ -188,7 +189,7 @@ static int add_file(struct tool *t, const struct xml *file, struct layout *l, st
         return rc == 0 ? read_rows(t, found, buf_view(&text), l, rows, err) : rc;
 }
 
-/* All tables of this name: later ones add rows. */
+/* Reads all tables of this name; later ones add rows. */
 static int read_table(struct tool *t, const char *name, struct tool_table *ret, struct err *err)
 {
         int rc = t->tables_read ? 0 : read_tables_file(t, err);
@@ -229,7 +230,7 @@ static struct str below(struct tool *t, struct str folder, const char *name)
         return arena_str(&t->arena, buf_view(&b));
 }
 
-/* from_file: beside the tool, beside the data tables, or in a folder tool-data. */
+/* Reads from_file: beside the tool, beside the data tables, or in a folder tool-data. */
 static int read_file(struct tool *t, const struct xml *options, struct str path, struct tool_table *ret,
                      struct err *err)
 {
@@ -264,7 +265,7 @@ static int read_file(struct tool *t, const struct xml *options, struct str path,
         return rc == -ENOENT ? 0 : rc;
 }
 
-/* What was read before under this key. */
+/* Returns the table that was read earlier under this key. */
 static bool recall(const struct tool *t, struct str key, struct tool_table *ret)
 {
         const struct datum *kept = datum_get(t->tables, key);
@@ -302,7 +303,8 @@ int tool_table(struct tool *t, const struct xml *options, struct tool_table *ret
                           : read_file(t, options, str_trim(str_of(file)), ret, err);
                 remember(t, buf_view(&key), ret);
         }
-        if (rc == 0 && ret->rows && name && xml_child(options, "column")) { /* the parameter's own names */
+        /* the parameter names columns itself */
+        if (rc == 0 && ret->rows && name && xml_child(options, "column")) {
                 ret->columns = datum_new(&t->arena, DATUM_MAP);
                 rc = read_columns(t, options, ret->columns, err);
         }

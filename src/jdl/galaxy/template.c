@@ -1,5 +1,5 @@
 /* The template is rendered while it is read: a branch that is not taken is read with `live` off, and the
- * body of a loop once for each item. */
+ * body of a loop is read once for each item. */
 #include "jdl/galaxy/template.h"
 
 #include <ctype.h>
@@ -21,8 +21,8 @@ struct renderer {
 
 struct directive {
         const char *name; /* "if", "end for" … */
-        size_t begin;     /* of its # */
-        bool clear;       /* nothing but blanks stands before it on its line */
+        size_t begin;     /* offset of its '#' */
+        bool clear;       /* only blanks come before it on its line */
 };
 
 static int fail_at(const struct renderer *r, size_t at, int code, const char *fmt, ...)
@@ -30,7 +30,7 @@ static int fail_at(const struct renderer *r, size_t at, int code, const char *fm
 static int fail_at(const struct renderer *r, size_t at, int code, const char *fmt, ...)
 {
         unsigned line = r->line;
-        struct err made = {""}; /* the arguments may be the text that is there */
+        struct err made = {""}; /* the arguments may point into the current text */
         va_list ap;
 
         for (size_t i = 0; i < at && i < r->text.n; i++)
@@ -67,7 +67,8 @@ static const char *const refused[] = {
         "return",    "stop",    "del",      "compiler",  "encoding",   "arg",     "macro",
         "defmacro",  "closure", "super",    "global",    "yield",      "shBang",  "end raw"};
 
-/* "else  if" is one directive whatever blanks stand in it. 0: it isn't this one; else its length. */
+/* Returns the length of the directive at s if it is this one, with any blanks between its words; otherwise
+ * 0. */
 static size_t is_directive(struct str s, const char *name)
 {
         size_t i = 0;
@@ -94,7 +95,7 @@ static size_t find_directive(struct str s, const char *const *names, size_t n, c
         for (size_t i = 0; i < n; i++) {
                 size_t length = is_directive(s, names[i]);
 
-                if (length > best) { /* "else if" goes before "else" */
+                if (length > best) { /* "else if" takes precedence over "else" */
                         best = length;
                         *ret = names[i];
                 }
@@ -115,7 +116,8 @@ static void drop_blanks(struct buf *out)
                 out->n--;
 }
 
-/* Behind a directive: its closing #, or the end of its line, which goes when it is alone there. */
+/* Reads the end of a directive: its closing '#', or the end of its line. A directive alone on its line
+ * removes the line. */
 static int finish(struct renderer *r, const struct directive *d, bool live)
 {
         size_t end = line_end(r, r->at), at = r->at;
@@ -139,7 +141,7 @@ static int finish(struct renderer *r, const struct directive *d, bool live)
         return 0;
 }
 
-/* Steps over the expression of a directive that doesn't count: its text alone tells where it ends. */
+/* Skips the expression of a directive in a branch that is not taken; only its syntax is read. */
 static void skip_expression(struct renderer *r)
 {
         char quote = 0;
@@ -149,7 +151,7 @@ static void skip_expression(struct renderer *r)
                 char c = r->text.p[r->at];
 
                 if (!quote && c == '\\' && r->at + 1 < r->text.n && r->text.p[r->at + 1] == '\n') {
-                        r->at++; /* the line goes on */
+                        r->at++; /* the line continues */
                 } else if (quote) {
                         if (c == '\\')
                                 r->at++;
@@ -167,7 +169,8 @@ static void skip_expression(struct renderer *r)
         }
 }
 
-/* What a directive's expression may be: to the end of its line, or of more lines within brackets. */
+/* Returns the text of a directive's expression: up to the end of the line, or of several lines within
+ * brackets. */
 static struct str directive_text(const struct renderer *r)
 {
         struct renderer ahead = *r;
@@ -197,7 +200,7 @@ static bool take_word(struct renderer *r, const char *word)
         return n > 0;
 }
 
-/* Is there a word `then` in what was stepped over? Then all of the #if is on that line. */
+/* Returns whether the skipped text has a word `then`, which makes the #if a one-line one. */
 static bool has_then(const struct renderer *r, size_t from)
 {
         for (size_t i = from; i + 5 < r->at; i++)
@@ -333,7 +336,7 @@ static int do_for(struct renderer *r, const struct directive *d, bool live)
         return rc == 0 ? finish(r, &stop, live) : rc;
 }
 
-/* "#set $x = 1", "#set global $x", "#set $x += 1" */
+/* Reads "#set $x = 1", "#set global $x" or "#set $x += 1". */
 static int do_set(struct renderer *r, const struct directive *d)
 {
         struct datum *v, *before;
@@ -388,8 +391,8 @@ static bool take_comma(struct renderer *r)
         return r->text.p[r->at - 1] == ',';
 }
 
-/* "import os, re as r", "from os.path import basename": names become variables that are modules or functions.
- */
+/* Reads "import os, re as r" or "from os.path import basename". The names become variables, whose values
+ * are modules or functions. */
 static int do_import(struct renderer *r, const struct directive *d)
 {
         struct str from = STR_NONE;
@@ -413,7 +416,7 @@ static int do_import(struct renderer *r, const struct directive *d)
                 v = datum_function(r->x->arena, buf_view(&whole));
                 if (take_word(r, "as"))
                         as = take_name(r);
-                else if (str_find(as, '.') >= 0) { /* import os.path: the name is os */
+                else if (str_find(as, '.') >= 0) { /* import os.path defines os */
                         as = str_head(as, (size_t)str_find(as, '.'));
                         v = datum_function(r->x->arena, as);
                 }
@@ -423,7 +426,7 @@ static int do_import(struct renderer *r, const struct directive *d)
         return 0;
 }
 
-/* "assert CONDITION, text" */
+/* Reads "assert CONDITION, text". */
 static int do_assert(struct renderer *r, const struct directive *d)
 {
         struct datum *v, *text = NULL;
@@ -441,7 +444,7 @@ static int do_assert(struct renderer *r, const struct directive *d)
         return fail_at(r, d->begin, -EINVAL, "#assert: %s", b.n ? buf_z(&b) : "it is not so");
 }
 
-/* As it stands, up to #end raw. */
+/* Copies the text up to #end raw unchanged. */
 static int do_raw(struct renderer *r, const struct directive *d, bool live)
 {
         struct directive end = {.name = "end raw"};
@@ -519,7 +522,7 @@ static int do_placeholder(struct renderer *r, bool live)
                 r->at++;
                 return 0;
         }
-        if (!live) { /* whatever it is: it holds no directive that counts */
+        if (!live) { /* no directive in it counts */
                 r->at++;
                 return 0;
         }
@@ -532,7 +535,7 @@ static int do_placeholder(struct renderer *r, bool live)
         return rc;
 }
 
-/* ## to the end of the line, #* to *#. False: it is none. */
+/* Skips a comment: ## to the end of the line, or #* to *#. Returns false if there is none. */
 static bool skip_comment(struct renderer *r, bool live)
 {
         struct str s = rest_of(r);
@@ -563,7 +566,7 @@ static bool is_one_of(const char *name, const char *const *names)
         return false;
 }
 
-/* At a #. *ret_stopped: it is one of those that end the block. */
+/* Handles a '#'. *ret_stopped: it is a directive that ends the block. */
 static int at_hash(struct renderer *r, bool live, const char *const *stops, struct directive *ret_stop,
                    bool *ret_stopped)
 {
@@ -590,7 +593,8 @@ static int at_hash(struct renderer *r, bool live, const char *const *stops, stru
         return 0;
 }
 
-/* Up to the end of the text, or a directive of `stops` (NULL: none), behind whose name r->at is then. */
+/* Renders up to the end of the text, or to a directive in `stops` (NULL: none); r->at is then after its
+ * name. */
 static int render_block(struct renderer *r, bool live, const char *const *stops, struct directive *ret_stop)
 {
         size_t begin = r->at;

@@ -1,10 +1,9 @@
-/* tool: a Galaxy tool's XML with its macros, imports and tokens filled in, and what a job of it needs.
+/* tool: a Galaxy tool's XML with its macros, imports and tokens replaced, and the values of a job.
  *
- * For galaxy.c only: read.c reads the file, parameters.c makes variables of its inputs and a job's
- * parameters, dataset.c those of files, collection.c those of collections of files, outputs.c those of its
- * outputs; table.c reads data tables, options.c says which of their rows a parameter may choose; inputs.c
- * writes the inputs as JSON, command.c writes the script.
- */
+ * Only for the files of this folder: read.c reads the tool. parameters.c makes variables of its inputs and
+ * a job's parameters, dataset.c of files, collection.c of collections of files, and outputs.c of its
+ * outputs. table.c reads data tables, and options.c selects the rows that a parameter offers. inputs.c
+ * writes the inputs as JSON, command.c writes the script. */
 #pragma once
 #include <jansson.h>
 
@@ -19,14 +18,14 @@
 #define TOOL_DATA_MAX   10000u      /* maximum number of input files, and of outputs */
 #define TOOL_TABLES     "tool_data_table_conf.xml"
 #define TOOL_MEMORY_MAX (128u << 20) /* maximum bytes that data tables may take */
-#define TOOL_ROWS_MAX   10000000u    /* maximum rows that filters of options look at */
+#define TOOL_ROWS_MAX   10000000u    /* maximum rows that filters of options process */
 #define TOOL_BOX        "@box@"      /* stands for the job's folder in texts; replaced where the job runs */
 
 struct tool_output {
         const struct xml *at;
-        struct str name, file; /* file: beneath the job's folder */
-        struct datum *data;    /* the template's variable */
-        bool uses_files;       /* $NAME.files_path is in what was rendered: the folder goes back as a tar */
+        struct str name, file; /* file: relative to the job's folder */
+        struct datum *data;    /* variable of the template */
+        bool uses_files;       /* $NAME.files_path was used: the folder is transferred back as a tar file */
 };
 
 struct tool {
@@ -39,29 +38,30 @@ struct tool {
         uint64_t nodes, bytes; /* elements and bytes made by macros and tokens */
         struct arena arena;
         struct expressions x;
-        struct str params_dir; /* absolute: paths of the parameters begin here */
-        struct str folder;     /* the tool's own, absolute; its name is the last part */
+        struct str params_dir; /* absolute; base of the paths in the parameters */
+        struct str folder;     /* folder of the tool, absolute; its name is the last component */
         struct str *files;     /* inputs, absolute or URLs */
         size_t file_count, file_cap;
         struct tool_output *outputs;
         size_t output_count, output_cap;
-        bool uses_folder;        /* $__tool_directory__ is in what was rendered */
-        const char *tables_file; /* names the files of data tables; NULL: TOOL_TABLES in the tool's folder,
-                                    if it is there */
-        struct xml *tables_root; /* what is in it; NULL: not read, or not there */
-        bool tables_read;        /* it was looked for */
-        struct datum *tables;    /* MAP: what was read of each table or file, a struct tool_table in datums */
-        uint64_t rows_seen;      /* by filters of options */
+        bool uses_folder; /* $__tool_directory__ was used */
+        /* file that lists data tables; NULL: TOOL_TABLES in the tool's folder, if it exists */
+        const char *tables_file;
+        struct xml *tables_root; /* its content; NULL: not read, or missing */
+        bool tables_read;        /* it was searched for */
+        /* MAP of the tables and files that were read; each is a struct tool_table as datums */
+        struct datum *tables;
+        uint64_t rows_seen; /* processed by filters of options */
 };
 
 /* A data table, or a file of options: rows of fields. */
 struct tool_table {
         struct datum *columns; /* MAP: the index of each column, an INT */
-        struct datum *rows;    /* LIST of LISTs of TEXTs; each has all columns that are named */
+        struct datum *rows;    /* LIST of LISTs of TEXTs; each has all named columns */
 };
-/* Values of other parameters, as they are seen from one parameter. */
+/* The values of other parameters that one parameter can use. */
 struct tool_values {
-        struct datum *(*get)(const void *arg, struct str name); /* NULL: there is none */
+        struct datum *(*get)(const void *arg, struct str name); /* returns NULL if there is none */
         const void *arg;
 };
 
@@ -70,7 +70,8 @@ void tool_deinit(struct tool *t);
 /* Puts "FILE:LINE: …" of an element into err. Returns -EINVAL. */
 int tool_fail(const struct xml *at, struct err *err, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
-/* An attribute of an element: its text, or `otherwise`; is it "true", "yes" or "1"? */
+/* tool_attribute: returns an attribute's text, or `otherwise`. tool_says: returns whether it is "true",
+ * "yes" or "1". */
 struct str tool_attribute(const struct xml *at, const char *name, const char *otherwise);
 bool tool_says(const struct xml *at, const char *name);
 void tool_warn(struct tool *t, const struct xml *at, const char *fmt, ...)
@@ -84,7 +85,7 @@ int tool_parameters(struct tool *t, json_t *given, struct err *err);
 int tool_outputs(struct tool *t, struct err *err);
 /* Returns the name of a <param> as users know it. */
 struct str tool_name(const struct xml *param);
-struct str tool_variable(struct tool *t, const struct xml *param); /* the same as a name of the template */
+struct str tool_variable(struct tool *t, const struct xml *param); /* the same as a name in the template */
 /* Returns the <when> that a conditional's values choose; NULL: none. */
 const struct xml *tool_when(struct tool *t, const struct xml *conditional, const struct datum *values);
 /* Appends the values of the inputs as JSON, for <inputs> among the configfiles; paths: with the paths of
@@ -92,10 +93,10 @@ const struct xml *tool_when(struct tool *t, const struct xml *conditional, const
 int tool_inputs_json(struct tool *t, bool paths, struct buf *out, struct err *err);
 /* Appends a JSON scalar as a word. Returns false for an array, an object or null. */
 bool tool_word(json_t *given, struct buf *out);
-/* Adds a file or folder to the tool's files; *ret_name: what it is called in the job's folder. */
+/* Adds a file or folder to the tool's files; *ret_name: its name in the job's folder. */
 int tool_add_file(struct tool *t, const struct xml *param, struct str path, struct str *ret_name,
                   struct err *err);
-bool tool_is_file(json_t *given); /* is it of a form that tool_dataset reads? */
+bool tool_is_file(json_t *given); /* returns whether tool_dataset can read it */
 /* Reads a file, "data.txt" or {"path": "data.txt", "ext": "txt", "name": "…", "metadata": {…}, "extra_files":
  * "FOLDER"}, adds it to the tool's files, and gives its variable in *ret. */
 int tool_dataset(struct tool *t, const struct xml *param, json_t *given, struct datum **ret, struct err *err);
@@ -104,18 +105,18 @@ int tool_dataset(struct tool *t, const struct xml *param, json_t *given, struct 
  * type must be among those of the <param>. */
 int tool_collection(struct tool *t, const struct xml *param, json_t *given, struct datum **ret,
                     struct err *err);
-/* Gives a collection its name, which is its identifier where it is an element of another. */
+/* Sets the name of a collection, which is its identifier if it is an element of another. */
 void tool_name_collection(struct tool *t, struct datum *collection, struct str name);
-/* Makes the collection of an optional <param> that was given none. */
+/* Makes the value of an optional <param> without a collection. */
 struct datum *tool_no_collection(struct tool *t);
 /* Adds the datasets of a collection, and of those within it, to a list. Returns false if they are too many.
  */
 bool tool_flatten(struct tool *t, const struct datum *collection, struct datum *list);
-/* Reads the table or file that <options> name. Returns 0, with ret->rows NULL if they name none, or one that
- * is not there. */
+/* Reads the table or file that <options> name. Returns 0, with ret->rows NULL if they name none, or one
+ * that does not exist. */
 int tool_table(struct tool *t, const struct xml *options, struct tool_table *ret, struct err *err);
-/* Reads the rows that the <options> of a <param> offer: those of a table that pass its filters. Returns 0,
- * with ret->rows NULL if it has no table, or one that is not there: any value may be chosen then. */
+/* Reads the rows that the <options> of a <param> offer: the rows of a table that pass its filters. Returns
+ * 0, with ret->rows NULL if it has no table or the table does not exist: then any value may be chosen. */
 int tool_options(struct tool *t, const struct xml *param, const struct tool_values *values,
                  struct tool_table *ret, struct err *err);
 /* Returns a field of a row by its column's name; NULL: there is no such column. */

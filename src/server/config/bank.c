@@ -25,7 +25,7 @@ static int refuse_setting(const struct doc *d, struct err *err, const char *why)
         return doc_where(err, -EINVAL, d);
 }
 
-/* One of two words, or absent. */
+/* Reads one of two words, or nothing. */
 static int read_choice(const struct doc *map, const char *key, const char *no, const char *yes, bool *ret,
                        struct err *err)
 {
@@ -66,7 +66,7 @@ static int take_text(const struct doc *map, const char *key, char **ret, struct 
         return r;
 }
 
-/* An expression that cannot be read is found here, where its line is known. */
+/* Checks that the expression is valid here, where its line is known. */
 static int check_charge(const struct doc *d, const char *text, struct err *err)
 {
         struct symbols *symbols = symbols_new();

@@ -24,13 +24,13 @@ static int read_reserve_idle(void *at, const struct doc *d, struct err *err);
 static int read_store(void *at, const struct doc *d, struct err *err);
 static int read_standby(void *at, const struct doc *d, struct err *err);
 
-/* One row a setting: its key in the file, and what it is. */
+/* Each row is a setting: its key in the file, and its kind. */
 static const struct setting {
         const char *key;
         enum kind kind;
         size_t offset;
-        int (*read)(void *at, const struct doc *d, struct err *err); /* of KIND_NESTED */
-        bool reloads; /* a change holds when the file is read again, without a restart */
+        int (*read)(void *at, const struct doc *d, struct err *err); /* for KIND_NESTED */
+        bool reloads; /* a change takes effect on SIGHUP, without a restart */
 } settings[] = {
         {"domain", KIND_TEXT, offsetof(struct config, domain)},
         {"user", KIND_TEXT, offsetof(struct config, user)},
@@ -149,7 +149,7 @@ static int set_duration(int64_t *at, const struct doc *d, struct err *err)
         return 0;
 }
 
-/* As the core has it: 0 is its default, -1 never. */
+/* Converts to the core's form: 0 is its default, -1 never. */
 static int set_wait(int64_t *at, const struct doc *d, struct err *err)
 {
         uint64_t ms;
@@ -196,7 +196,7 @@ static int read_reserve_idle(void *at, const struct doc *d, struct err *err)
         return doc_where(err, -EINVAL, d);
 }
 
-/* An address may hold a password, so no message repeats it. */
+/* An address may contain a password, so no message repeats it. */
 static int set_store(char **at, struct str value, struct err *err)
 {
         if (!str_eqz(value, "sqlite") && !str_starts(value, STR("postgresql://")) &&
@@ -217,7 +217,7 @@ static int read_store(void *at, const struct doc *d, struct err *err)
         return r == 0 ? 0 : doc_where(err, r, d);
 }
 
-/* Who leads commits something each second. */
+/* The leading server commits at least once a second. */
 static int read_standby(void *at, const struct doc *d, struct err *err)
 {
         int64_t *ms = at;
@@ -281,7 +281,7 @@ static int set_value(struct config *c, const struct setting *s, const struct doc
         return 0;
 }
 
-/* FNV-1a of all that a setting says, in its order. */
+/* FNV-1a hash of everything in a setting, in its order. */
 static uint64_t digest_text(uint64_t h, struct str text)
 {
         for (size_t i = 0; i < text.n; i++)
@@ -454,7 +454,7 @@ static int read_option(struct config *c, int option, int *level, struct err *err
                 return 0;
         case OPT_HELP: fputs(help, stdout); return 1;
         case OPT_VERSION: puts("droverd " DROVER_VERSION); return 1;
-        default: return -EINVAL; /* getopt_long knows which one */
+        default: return -EINVAL; /* getopt_long has reported the option */
         }
 }
 
@@ -475,7 +475,7 @@ int config_read(struct config *c, int argc, char **argv, struct err *err)
         config_notify_default(&c->notify);
         config_provision_default(&c->provision);
         opterr = 0;
-        optind = 0; /* anew: see getopt(3) */
+        optind = 0; /* starts over: see getopt(3) */
         while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
                 if (option == ':' || option == '?')
                         return wrong_option(option, argv[optind - 1], err);

@@ -1,8 +1,7 @@
 /* config: the server's settings, from its options and from DIR/droverd.yaml.
  *
- * Options win over the file. The file is a small YAML mapping; every key is in the table in config.c, an
- * unknown one is an error that names file and line.
- */
+ * Options take precedence over the file. The file is a YAML mapping; the table in config.c has every key,
+ * and an unknown one is an error that names file and line. */
 #pragma once
 #include "auth/principal.h"
 #include "base/err.h"
@@ -29,7 +28,7 @@ struct config_list {
 };
 struct config {
         char *dir;          /* absolute */
-        char *file;         /* NULL: DIR/droverd.yaml if it is there */
+        char *file;         /* NULL: DIR/droverd.yaml if it exists */
         char *domain;       /* domain of local users: root@DOMAIN */
         char *user;         /* user that the server runs as if root starts it, see own_user.h; or NULL */
         char *store;        /* "sqlite" or a postgresql:// URI; NULL: sqlite */
@@ -61,28 +60,27 @@ struct config {
         struct config_bank bank;
         struct config_reservations reservations;
         struct config_presets presets;
-        uint64_t digests[CONFIG_SETTINGS_MAX]; /* of what the file says, by setting; 0: nothing */
-        bool check;                            /* only open, replay, check */
-        bool check_config;                     /* only read the settings */
+        uint64_t digests[CONFIG_SETTINGS_MAX]; /* hash of each setting's content in the file; 0: not set */
+        bool check;                            /* only open, replay and check the state */
+        bool check_config;                     /* only read and check the settings */
         char *backup, *restore; /* only make a backup in this folder; only restore the one in this folder */
         bool json;              /* report the result of backup or restore as JSON */
-        int argc;               /* the command line, borrowed, for reading the settings again */
+        int argc;               /* the command line, borrowed, to read the settings again */
         char **argv;
 };
 
 void config_deinit(struct config *c);
-/* The address of a PostgreSQL database, or NULL: DIR/drover.db is the store. */
+/* Returns the address of a PostgreSQL database, or NULL: DIR/drover.db is the store. */
 const char *config_postgres(const struct config *c);
-/* Reads the command line and the file. 0; or -EINVAL, -errno with err. --help and --version print and
- * return 1. */
+/* Reads the command line and the file. Returns 0; or -EINVAL or -errno with err. --help and --version
+ * print and return 1. */
 int config_read(struct config *c, int argc, char **argv, struct err *err);
-/* The settings of the core. The caller adds the clock of evaluations, and says whether the core is a shadow.
- */
+/* Fills the core's settings. The caller adds the clock of evaluations, and sets whether the core is a
+ * shadow. */
 void config_core(const struct config *c, struct core_config *ret);
-/* Appends the names of settings that the two files say differently: those whose change holds at once when the
- * file is read again (reloads), or those whose change holds from the next start. */
+/* Appends the names of settings that differ between the two: those that take effect on SIGHUP (reloads),
+ * or those that need a restart. */
 void config_changes(const struct config *before, const struct config *now, bool reloads, struct buf *out);
 /* Parses the text of a settings file; `name` is the file's name in messages. Values that are set already
- * stay.
- */
+ * are kept. */
 int config_parse(struct config *c, const char *name, struct str text, struct err *err);

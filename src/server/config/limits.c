@@ -115,7 +115,7 @@ static bool is_user_key(struct str key)
         return false;
 }
 
-/* Limits of everybody or of one user. */
+/* Reads the limits of one user, or of all. */
 static int read_user(struct config_limits *l, const struct doc *d, struct str user, struct err *err)
 {
         const struct doc *running = doc_get(d, "max_running"), *queued = doc_get(d, "max_queued");

@@ -14,21 +14,22 @@
 struct core;
 struct config_limits {
         struct config_limit {
-                char *name; /* as core_limit_set takes it: "sw", "large.*", "user/ann@local", "queued/…" */
+                /* in the form of core_limit_set: "sw", "large.*", "user/ann@local", "queued/…" */
+                char *name;
                 int64_t units;
         } * v;
         size_t count, cap;
-        struct config_spool { /* max_spool; holdings.h has them, not the core */
-                char *user;   /* "*": everybody else */
+        struct config_spool { /* max_spool, which holdings.h enforces, not the core */
+                char *user;   /* "*": all other users */
                 uint64_t bytes;
         } * spool;
         size_t spool_count, spool_cap;
 };
 
 void config_limits_deinit(struct config_limits *l);
-/* Values of the two settings, added to *at. 0; -EINVAL with err. */
+/* Add the values of the two settings to *at. Return 0; -EINVAL with err. */
 int config_limits_read(void *at, const struct doc *d, struct err *err);
 int config_limits_read_users(void *at, const struct doc *d, struct err *err);
-/* Sets the limits in the core. Where the settings do not say what one user may keep in the queue, it is
+/* Sets the limits in the core. The default limit of what one user may keep in the queue is
  * CONFIG_QUEUED_DEFAULT jobs and a quarter of the machine's memory. */
 void config_limits_apply(const struct config_limits *l, uint64_t memory_bytes, struct core *c);

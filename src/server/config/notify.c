@@ -1,4 +1,4 @@
-/* The section notify: of the server's settings. */
+/* The section "notify" of the server's settings. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -80,7 +80,7 @@ static int read_from(const struct doc *d, char **ret, struct err *err)
         return 0;
 }
 
-/* Of a mail address: checked with a name before it. */
+/* Reads the domain of a mail address, which is checked with a name before it. */
 static int read_domain(const struct doc *d, char **ret, struct err *err)
 {
         BUF_CLEANUP struct buf b = {0};

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "core/accounts/share.h"
 
-#define POINTS_MAX 1e9 /* sums of products of two such numbers are exact enough to be compared */
+#define POINTS_MAX 1e9 /* sums of products of two such numbers can still be compared exactly enough */
 
 static void users_deinit(struct config_users *u)
 {

@@ -25,7 +25,7 @@ struct config_order {
         struct config_qos {
                 char *name;
                 double priority;
-                int64_t max_running; /* -1: it is not said */
+                int64_t max_running; /* -1: not set */
                 struct config_users users;
         } * qos;
         size_t qos_count, qos_cap;
@@ -40,11 +40,12 @@ struct config_order {
 };
 
 void config_order_deinit(struct config_order *o);
-/* Values of the settings, into *at. 0; -EINVAL with err. */
+/* Read the settings into *at. Return 0; -EINVAL with err. */
 int config_order_read_share(void *at, const struct doc *d, struct err *err);
 int config_order_read_accounts(void *at, const struct doc *d, struct err *err);
 int config_order_read_qos(void *at, const struct doc *d, struct err *err);
 int config_order_read_credentials(void *at, const struct doc *d, struct err *err);
 int config_order_read_weights(void *at, const struct doc *d, struct err *err);
-void config_order_config(const struct config_order *o, struct core_config *ret); /* what core_new is told */
+/* sets the parts of the core's settings */
+void config_order_config(const struct config_order *o, struct core_config *ret);
 int config_order_apply(const struct config_order *o, struct core *c, struct err *err);

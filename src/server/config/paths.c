@@ -20,7 +20,7 @@ static char *join(const char *a, const char *b)
         return buf_take(&out);
 }
 
-/* The folder for the sockets when the instance's own path is too long. */
+/* Chooses the folder for the sockets when the instance's own path is too long. */
 static int socket_dir(const char *dir, char **ret, struct err *err)
 {
         const char *runtime = getenv("XDG_RUNTIME_DIR");
@@ -112,7 +112,7 @@ int paths_lock(const struct paths *p, int *ret_fd, struct err *err)
         }
         n = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
         if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) != n) {
-                /* A full disk must not keep the server from starting: only the pid in a message is lost. */
+                /* A full disk must not prevent the start: only the process id in a message is lost. */
         }
         *ret_fd = fd;
         return 0;

@@ -1,4 +1,4 @@
-/* Reading the sections. What presets become in a request is in presets_apply.c. */
+/* Reads the sections. presets_apply.c applies presets to a request. */
 #include "server/config/presets.h"
 
 #include <errno.h>
@@ -123,7 +123,7 @@ static void add_attribute(struct reading *r, struct str name, struct str text)
                                                                         arena_str(&r->presets->arena, text)};
 }
 
-/* `text` as a string of an expression. */
+/* Adds `text` as a string expression. */
 static void add_string(struct reading *r, const char *name, struct str text)
 {
         BUF_CLEANUP struct buf literal = {0};
@@ -132,7 +132,7 @@ static void add_string(struct reading *r, const char *name, struct str text)
         add_attribute(r, str_of(name), buf_view(&literal));
 }
 
-/* A macro would be expanded in the text of a job that has some. */
+/* Checks that the text is an expression without macros, which would be expanded in a job that has macros. */
 static int check_expression(const struct doc *d, struct str text, struct err *err)
 {
         struct symbols *symbols = symbols_new();
@@ -166,7 +166,7 @@ static int read_attributes(struct reading *r, const struct doc *map, struct err 
         return rc;
 }
 
-/* The variables as they stand within the quotes of the attribute Environment. */
+/* Reads the variables in the form that the attribute Environment has within its quotes. */
 static int read_environment(struct reading *r, const struct doc *map, struct err *err)
 {
         ARGS_CLEANUP struct args words = {0};
@@ -206,7 +206,7 @@ static void add_condition(struct reading *r, struct str text)
         r->preset->condition = arena_str(&r->presets->arena, buf_view(&all));
 }
 
-/* A key whose value is a condition over places. */
+/* Reads a key whose value is a condition on places. */
 static int read_condition(struct reading *r, const struct doc *d, struct err *err)
 {
         BUF_CLEANUP struct buf clause = {0};
@@ -222,7 +222,7 @@ static int read_condition(struct reading *r, const struct doc *d, struct err *er
         return rc;
 }
 
-/* A key whose value is the name of another preset, which becomes an attribute. */
+/* Reads a key whose value is the name of another preset, which becomes an attribute. */
 static int read_name(struct reading *r, const struct doc *map, enum preset_kind kind, struct err *err)
 {
         const struct doc *d = doc_get(map, kinds[kind].name);
@@ -290,7 +290,7 @@ static int read_dispatcher(struct reading *r, const struct doc *d, struct err *e
         return rc ? rc : read_condition(r, doc_get(d, "places"), err);
 }
 
-/* What a job says it takes is at most this; one that says nothing may go there. */
+/* Limits a job's requested amount; a job without a request is allowed. */
 static void add_bound(struct reading *r, const char *attribute, uint64_t most)
 {
         BUF_CLEANUP struct buf clause = {0};
@@ -451,7 +451,7 @@ int config_presets_read_defaults(void *at, const struct doc *d, struct err *err)
         return rc;
 }
 
-/* ---- what refers to what */
+/* ---- references */
 
 static int missing(struct str file, unsigned line, enum preset_kind kind, struct str name, struct err *err)
 {
@@ -459,7 +459,7 @@ static int missing(struct str file, unsigned line, enum preset_kind kind, struct
                        kinds[kind].name, STR_ARG(name));
 }
 
-/* The name in an attribute that this file has made of it. */
+/* Returns the name in an attribute that read_name has made. */
 static struct str named(const struct preset *x, enum preset_kind kind)
 {
         for (size_t i = 0; i < x->attribute_count; i++)
@@ -502,7 +502,7 @@ static int link_members(struct config_presets *p, struct preset *x, struct err *
         return 0;
 }
 
-/* A virtual queue with a dispatcher is at the dispatcher's places. */
+/* Adds the dispatcher's condition to a virtual queue that has a dispatcher. */
 static int link_dispatcher(struct config_presets *p, struct preset *x, struct err *err)
 {
         struct reading r = {p, x};

@@ -33,13 +33,13 @@ struct preset {
         struct str name;
         const char **users; /* patterns of share_is_user; none: everybody */
         size_t user_count, user_cap;
-        struct preset_attribute *attributes; /* values for what a job does not say itself */
+        struct preset_attribute *attributes; /* defaults for attributes that a job does not set */
         size_t attribute_count, attribute_cap;
         struct str environment; /* variables as the content of a ClassAd string; empty: none */
         struct str condition;   /* over a place; empty: none */
         struct str
-                dispatcher; /* of a virtual queue, whose condition then has the dispatcher's; empty: none */
-        struct preset_member { /* virtual queues of a policy, by search order once they are linked */
+                dispatcher; /* of a virtual queue, whose condition includes the dispatcher's; empty: none */
+        struct preset_member { /* virtual queues of a policy, sorted by search order after linking */
                 struct str name;
                 uint64_t order;
                 const struct preset *queue;
@@ -50,7 +50,7 @@ struct preset {
         unsigned line;
 };
 struct config_presets {
-        struct arena arena; /* has all texts */
+        struct arena arena; /* memory of all texts */
         struct preset_list {
                 struct preset **v;
                 size_t count, cap;
@@ -63,29 +63,29 @@ struct config_presets {
 struct doc;
 struct submission;
 void config_presets_deinit(struct config_presets *p);
-/* Read one section of the settings each. 0; -EINVAL with err that names file and line. */
+/* Each reads one section of the settings. Returns 0; -EINVAL with err that names file and line. */
 int config_presets_read_initializers(void *at, const struct doc *d, struct err *err);
 int config_presets_read_applications(void *at, const struct doc *d, struct err *err);
 int config_presets_read_dispatchers(void *at, const struct doc *d, struct err *err);
 int config_presets_read_queues(void *at, const struct doc *d, struct err *err);
 int config_presets_read_policies(void *at, const struct doc *d, struct err *err);
 int config_presets_read_defaults(void *at, const struct doc *d, struct err *err);
-/* Finds what the presets refer to, after all sections were read. 0; -EINVAL with err as above. */
+/* Resolves references between presets, after all sections were read. Returns 0; -EINVAL with err as above. */
 int config_presets_link(struct config_presets *p, struct err *err);
 
 const char *preset_kind_name(enum preset_kind kind);      /* "policy", for people */
 const char *preset_kind_attribute(enum preset_kind kind); /* "JobPolicy" */
 /* Returns whether the attribute names a preset (case does not matter). */
 bool preset_is_attribute(struct str name);
-/* NULL: there is none of this name. */
+/* Returns NULL if there is none of this name. */
 const struct preset *preset_find(const struct config_presets *p, enum preset_kind kind, struct str name);
 bool preset_allows(const struct preset *x, const char *who);
 
-/* Puts into each part of the submission what its presets say, and the defaults that `who` may use. Texts are
- * made in the arena, which must live as long as the submission. 0; -EINVAL: there is no such preset, or
- * -EACCES: `who` may not use it, with err; then the submission may be half done. */
+/* Applies to each part of the submission its presets, and the defaults that `who` may use. Texts are
+ * allocated in the arena, which must live as long as the submission. Returns 0; -EINVAL: there is no such
+ * preset, or -EACCES: `who` may not use it, with err; then the submission may be partly changed. */
 int presets_apply(const struct config_presets *p, const char *who, struct submission *s, struct arena *arena,
                   struct err *err);
-/* Checks only that `who` may use the presets of a submission that they were applied to before. */
+/* Only checks that `who` may use the presets of a submission that they were already applied to. */
 int presets_check(const struct config_presets *p, const char *who, const struct submission *s,
                   struct err *err);

@@ -1,5 +1,5 @@
-/* What presets become in a request. Each kind adds only what the request does not say itself, except that
- * conditions are added to Requirements, and variables before the job's own. Initializers come first, since
+/* Applies presets to a request. Each preset adds only what the request does not set itself; but conditions
+ * are added to Requirements, and variables are put before the job's own. Initializers come first, because
  * they may name presets of the other kinds. */
 #include <errno.h>
 
@@ -16,7 +16,7 @@ struct applying {
         const char *who;
         struct arena *arena;
         struct submission_part *part;
-        struct buf conditions; /* of all its presets, with && between them */
+        struct buf conditions; /* conditions of all its presets, joined by && */
 };
 
 static struct submission_attribute *find_attribute(const struct submission_part *p, struct str name)
@@ -46,7 +46,7 @@ static bool is_string(struct str text)
         return text.n >= 2 && text.p[0] == '"' && text.p[text.n - 1] == '"';
 }
 
-/* The job's own variables come later, so that they win. */
+/* The job's own variables come later, and so take precedence. */
 static int add_environment(struct applying *x, struct str variables, struct err *err)
 {
         struct submission_attribute *own = find_attribute(x->part, STR("Environment"));
@@ -76,7 +76,7 @@ static void add_condition(struct applying *x, struct str condition)
                 buf_printf(&x->conditions, "%s" STR_FMT, x->conditions.n ? " && " : "", STR_ARG(condition));
 }
 
-/* A policy's queues: the job goes to one of them, and prefers them in their order. */
+/* Adds a policy's queues: the job must run in one of them, and prefers them in their order. */
 static int add_members(struct applying *x, const struct preset *policy, struct err *err)
 {
         BUF_CLEANUP struct buf any = {0}, rank = {0};
@@ -119,7 +119,7 @@ static int add_preset(struct applying *x, const struct preset *p, struct err *er
         return r;
 }
 
-/* The name that the part gives, empty if none. */
+/* Returns the name that the part gives; empty if none. */
 static int read_name(const struct submission_part *p, enum preset_kind kind, struct str *ret, struct err *err)
 {
         const char *attribute = preset_kind_attribute(kind);
@@ -156,7 +156,7 @@ static int find_preset(const struct config_presets *p, const char *who, enum pre
         return 0;
 }
 
-/* Finds the default of a kind; one that the user may not use counts as none. */
+/* Returns the default of a kind; none if the user may not use it. */
 static const struct preset *find_default(struct applying *x, enum preset_kind kind, struct str *ret_name)
 {
         const struct preset *found = preset_find(x->presets, kind, x->presets->defaults[kind]);
@@ -183,8 +183,8 @@ static int apply_kind(struct applying *x, enum preset_kind kind, struct err *err
         return found ? add_preset(x, found, err) : 0;
 }
 
-/* The job's own condition must be one by itself: "true) || (true" is none. One with macros is read when they
- * are expanded. */
+/* Checks that the job's own condition is one complete expression; "true) || (true" is not. A condition
+ * with macros is read after they are expanded. */
 static int check_own(const struct submission_attribute *own, struct err *err)
 {
         struct symbols *symbols = symbols_new();
@@ -197,7 +197,7 @@ static int check_own(const struct submission_attribute *own, struct err *err)
         return r == 0 ? 0 : err_set(err, -EINVAL, "Requirements: %s", why.text);
 }
 
-/* The conditions of the job and of its presets. */
+/* Combines the conditions of the job and of its presets. */
 static int add_requirements(struct applying *x, struct err *err)
 {
         struct submission_attribute *own = find_attribute(x->part, STR("Requirements"));
@@ -218,7 +218,7 @@ static int add_requirements(struct applying *x, struct err *err)
         return 0;
 }
 
-/* A word that is no policy would silently be none. */
+/* Refuses a word that is not a policy, which would otherwise be ignored. */
 static int check_placement(const struct submission_part *p, struct err *err)
 {
         const struct submission_attribute *a = find_attribute(p, STR("PlacementPolicy"));

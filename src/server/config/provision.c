@@ -9,7 +9,7 @@
 
 #define MONEY_MAX 1e9
 #define NODES_MAX 100000u
-#define NAME_MAX_ 20u /* of a provisioner and of a shape: both are part of names of agents */
+#define NAME_MAX_ 20u /* of a provisioner or a shape; both become part of agents' names */
 #define WORDS_MAX 100u
 
 static int refuse_setting(const struct doc *d, struct err *err, const char *what)
@@ -47,7 +47,7 @@ void config_provision_deinit(struct config_provision *c)
         *c = (struct config_provision){0};
 }
 
-/* ---- values; each leaves its place as it is when there is no such key */
+/* ---- values; a missing key leaves the value unchanged */
 
 static int read_money(const struct doc *map, const char *key, int64_t *ret, struct err *err)
 {
@@ -118,7 +118,7 @@ static int add_word(void *arg, struct str word, struct err *err)
         return 0;
 }
 
-/* Words with commas between. */
+/* Reads words and joins them with commas. */
 static int read_words(const struct doc *map, const char *key, char **ret, struct err *err)
 {
         const struct doc *d = doc_get(map, key);
@@ -134,7 +134,7 @@ static int read_words(const struct doc *map, const char *key, char **ret, struct
         return 0;
 }
 
-/* Settings for the provider, as they stand in the file. */
+/* Writes settings for the provider as JSON, unchanged. */
 static void write_json(struct json *j, const struct doc *d)
 {
         if (d->kind == DOC_WORD) {
@@ -340,7 +340,7 @@ int config_provisioners_read(void *place, const struct doc *d, struct err *err)
         return r;
 }
 
-/* ---- bounds of all */
+/* ---- limits for all provisioners */
 
 static int read_accounts(struct config_provision *c, const struct doc *d, struct err *err)
 {

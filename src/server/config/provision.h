@@ -1,5 +1,5 @@
-/* provision: the settings `provision` and `provisioners`: who starts machines for the queue, of which shapes,
- * and what may be spent. */
+/* provision: the settings `provision` and `provisioners`: which programs start machines for the queue, of
+ * which shapes, and how much may be spent. */
 #pragma once
 #include "base/format/doc.h"
 #include "base/job/args.h"
@@ -12,11 +12,13 @@
 struct config_provisioner {
         char *name, *kind;
         struct args command;
-        char *addresses; /* of the server for its agents, commas between; NULL: the socket of this machine */
-        char *owners, *tags, *labels; /* what its agents may at most; NULL: as tokens without them */
+        /* addresses of the server for its agents, separated by commas; NULL: the socket of this machine */
+        char *addresses;
+        char *owners, *tags, *labels; /* limits of its agents, as in tokens; NULL: none */
         uint32_t max;
         int64_t poll_ms, timeout_ms, boot_limit_ms, period_ms, idle_ms, stop_ms;
-        int64_t retry_ms; /* until a shape that could not be started is tried again; then twice that, ... */
+        /* pause before a shape that could not be started is tried again; it doubles each time */
+        int64_t retry_ms;
 };
 struct config_shape {
         size_t provisioner;
@@ -37,10 +39,10 @@ struct config_provision {
         } accounts[CONFIG_PLAN_ACCOUNTS];
         size_t account_count;
         int64_t horizon_ms, wait_ms;
-        uint32_t max;                    /* 0: no bound */
-        int64_t hour_micro, month_micro; /* -1: no bound */
+        uint32_t max;                    /* 0: no limit */
+        int64_t hour_micro, month_micro; /* -1: no limit */
 };
 void config_provision_default(struct config_provision *c);
 void config_provision_deinit(struct config_provision *c);
-int config_provision_read(void *place, const struct doc *d, struct err *err);    /* `provision` */
-int config_provisioners_read(void *place, const struct doc *d, struct err *err); /* `provisioners` */
+int config_provision_read(void *place, const struct doc *d, struct err *err);    /* reads `provision` */
+int config_provisioners_read(void *place, const struct doc *d, struct err *err); /* reads `provisioners` */

@@ -9,7 +9,7 @@
 
 #define NAME_MAX_ 64u
 #define WORDS_MAX 100u
-#define MOST_MAX  500u /* of `drover source` */
+#define MOST_MAX  500u /* the limit of `drover source` */
 
 static int refuse_setting(const struct doc *d, struct err *err, const char *what)
 {

@@ -1,4 +1,5 @@
-/* sources: the setting `sources`: programs whose requests the server has submitted, each for one owner. */
+/* sources: the setting `sources`: programs that supply requests, which the server submits for one owner
+ * each. */
 #pragma once
 #include "base/format/doc.h"
 #include "base/job/args.h"
@@ -7,9 +8,9 @@
 
 struct config_source {
         char *name;
-        char *owner; /* name@domain of its requests */
+        char *owner; /* name@domain, the owner of its requests */
         struct args command;
-        uint64_t most; /* open requests; 0: the default of `drover source` */
+        uint64_t most; /* limit on open requests; 0: the default of `drover source` */
 };
 struct config_sources {
         struct config_source items[CONFIG_SOURCES_MAX];
@@ -17,5 +18,5 @@ struct config_sources {
 };
 
 void config_sources_deinit(struct config_sources *c);
-/* Reads the section into a struct config_sources. 0, or -EINVAL with err. */
+/* Reads the section into a struct config_sources. Returns 0, or -EINVAL with err. */
 int config_sources_read(void *place, const struct doc *d, struct err *err);

@@ -53,7 +53,7 @@ static int bad(const struct doc *d, struct err *err, const char *what)
         return doc_where(err, -EINVAL, d);
 }
 
-/* What files' URLs begin with tells the store, so no two have the same. */
+/* Checks that no two stores have the same URL prefix, because the prefix identifies the store of a file. */
 static int check_prefixes(const struct config_stores *s, const struct core_store *x, const struct doc *d,
                           struct err *err)
 {
@@ -88,7 +88,7 @@ static int read_probe(struct config_stores *s, const struct core_store *x, const
         return r;
 }
 
-/* 0 would read as none at all. */
+/* Refuses 0, which would be read as no limit. */
 static int check_count(const struct doc *d, uint64_t n, uint64_t max, struct err *err)
 {
         if (d && n == 0)
@@ -105,7 +105,7 @@ static int need_map(const struct doc *d, size_t max, struct err *err)
         return 0;
 }
 
-/* How many jobs at once; nothing where the file says nothing. */
+/* Reads a limit on simultaneous jobs; a missing key leaves the value unchanged. */
 static int read_concurrency(const struct doc *d, uint32_t *ret, struct err *err)
 {
         uint64_t n = 0;

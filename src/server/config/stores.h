@@ -21,18 +21,19 @@
 
 struct config_stores {
         struct core_store *stores;
-        struct str *probes; /* of each; agents are told */
+        struct str *probes; /* probe of each store, for agents */
         size_t store_count;
         struct core_label *labels;
         size_t label_count;
-        struct arena arena; /* has all they name */
+        struct arena arena; /* memory of all names */
 };
-/* `at` is a struct config_stores. 0; or -EINVAL, -E2BIG with err, which has file and line. */
+/* `at` is a struct config_stores. Returns 0; or -EINVAL or -E2BIG with err, which has file and line. */
 int config_stores_read(void *at, const struct doc *d, struct err *err);
 int config_clearance_read(void *at, const struct doc *d, struct err *err);
 void config_stores_deinit(struct config_stores *s);
-/* Calls for each label of a store for which no agent is cleared: no job that reads from there will run. */
+/* Calls fn for each label of a store for which no agent is cleared: no job that reads from the store can
+ * run. */
 void config_stores_unclear(const struct config_stores *s,
                            void (*fn)(void *arg, struct str label, struct str store), void *arg);
-/* The stores and labels as the core takes them; borrowed from s. */
+/* Returns the stores and labels in the core's form; borrowed from s. */
 struct core_data config_stores_data(const struct config_stores *s);

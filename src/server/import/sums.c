@@ -1,6 +1,6 @@
-/* First all objects of the file are found, with the kind that their class makes them; then those of a kind
- * that has an equivalent are written, each call of theirs as the key that it becomes, or as a note. What was
- * written is read as settings at last, so that nothing is printed that a server refuses. */
+/* First finds all objects of the file, with the kind that follows from their class. Then writes the
+ * objects whose kind has an equivalent: each call becomes a key or a note. At last the result is parsed as
+ * settings, so that the output is always accepted by a server. */
 #include "server/import/sums.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 enum bean_kind {
         BEAN_OTHER,
-        BEAN_CONTAINER, /* a list or a map of Java's */
+        BEAN_CONTAINER, /* a list or a map of Java */
         BEAN_DISPATCHER,
         BEAN_QUEUE,
         BEAN_POLICY,
@@ -32,7 +32,7 @@ struct bean {
         const struct xml *xml;
         const char *class; /* without its package */
         enum bean_kind kind;
-        char *name; /* of the setting; NULL: none is written */
+        char *name; /* key of the setting; NULL: none is written */
 };
 struct import {
         const char *file;
@@ -41,7 +41,7 @@ struct import {
         struct buf *out, *notes;
 };
 
-/* ---- words */
+/* ---- texts */
 
 static void note(struct import *x, const struct xml *at, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
@@ -59,7 +59,7 @@ static void note(struct import *x, const struct xml *at, const char *fmt, ...)
         buf_printf(x->notes, "%s:%u: " STR_FMT "\n", x->file, at->line, STR_ARG(buf_view(&text)));
 }
 
-/* A string of JSON is one of YAML. */
+/* A JSON string is also a YAML string. */
 static void write_word(struct buf *out, struct str text)
 {
         struct json j = {.out = out};
@@ -114,7 +114,7 @@ static void find_beans(struct import *x, const struct xml *at)
         }
 }
 
-/* The object that stands here, or that is referred to. */
+/* Returns the object that is defined or referred to here. */
 static const struct bean *bean_of(const struct import *x, const struct xml *at)
 {
         const char *idref = xml_get(at, "idref"), *id;
@@ -127,7 +127,8 @@ static const struct bean *bean_of(const struct import *x, const struct xml *at)
         return NULL;
 }
 
-/* What a call sets: "MaxMemory" of method="setMaxMemory" and of property="maxMemory". "" for no call. */
+/* Returns the property that a call sets: "MaxMemory" for method="setMaxMemory" and property="maxMemory";
+ * "" if it sets none. */
 static void call_name(const struct xml *call, struct buf *ret)
 {
         const char *method = xml_get(call, "method"), *property = xml_get(call, "property");
@@ -170,7 +171,7 @@ static bool name_is_taken(const struct import *x, const struct bean *b, const ch
         return str_ieqz(str_of(name), PRESET_NONE);
 }
 
-/* By its own ID, the key under which a map has it, the id in this file, or its class. */
+/* Chooses the name: the object's own ID, its key in a map, its id in this file, or its class. */
 static void name_bean(struct import *x, struct bean *b, const char *key)
 {
         struct str own = value_of(find_call(b->xml, "ID"));
@@ -196,7 +197,7 @@ static void name_bean(struct import *x, struct bean *b, const char *key)
                 note(x, b->xml, "%s '" STR_FMT "' is called %s", b->class, STR_ARG(own), b->name);
 }
 
-/* The key under which a map of the file has the object, or NULL. */
+/* Returns the object's key in a map of the file, or NULL. */
 static char *key_of(const struct import *x, const struct bean *b)
 {
         for (size_t i = 0; i < x->count; i++) {
@@ -279,7 +280,7 @@ static void write_dispatcher(struct import *x, const struct bean *b)
         note_calls_but(x, b, known);
 }
 
-/* A whole number that a call gives. */
+/* Reads a whole number from a call. */
 static bool number(struct import *x, const struct bean *b, const char *name, uint64_t *ret)
 {
         const struct xml *call = find_call(b->xml, name);
@@ -413,7 +414,7 @@ static void write_section(struct import *x, enum bean_kind kind)
                 }
 }
 
-/* ---- the whole */
+/* ---- the whole file */
 
 static int check_settings(const struct import *x, struct err *err)
 {

@@ -13,8 +13,8 @@
 
 #define SUMS_IMPORT_MAX (4u << 20) /* bytes of a file */
 
-/* Appends the settings to out, and the notes to notes, a line "FILE:LINE: TEXT" each. 0; -EINVAL with err
- * "FILE:LINE: ...": it is no such file; -ENOSYS: no libxml2 on this machine. */
+/* Appends the settings to out, and the notes to notes, each a line "FILE:LINE: TEXT". Returns 0; -EINVAL
+ * with err "FILE:LINE: ...": the file is not such a configuration; -ENOSYS: no libxml2 on this machine. */
 int sums_import(const char *file, struct str text, struct buf *out, struct buf *notes, struct err *err);
-/* The command droverd import-sums FILE, without its first two words. Returns its exit code. */
+/* Runs the command droverd import-sums FILE; argv begins with FILE. Returns the exit code. */
 int sums_import_main(int argc, char **argv);

@@ -14,13 +14,13 @@
 
 #define PAUSE_FIRST_MS 1000
 #define PAUSE_MAX_MS   60000
-#define GOOD_MS        60000 /* after a run of that length the next pause is the first one again */
+#define GOOD_MS        60000 /* after a run of this length the pause is reset */
 
 struct source {
         struct sources *all;
         const struct config_source *config;
         struct args argv;
-        struct child *child; /* NULL: it does not run */
+        struct child *child; /* NULL: not running */
         struct timer *start;
         struct backoff backoff;
         int64_t started_ms; /* boot clock */

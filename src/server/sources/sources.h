@@ -1,15 +1,14 @@
-/* sources: keeps the programs of the setting `sources` running, each under a `drover source` of its own.
+/* sources: keeps the programs of the setting `sources` running, each under its own `drover source`.
  *
- * That process is a client like others: what it submits goes through the API as its owner's, and what is
- * wrong with it does not touch the server. One that ends is started again, after pauses that double.
+ * That process is an ordinary client: it submits through the API as its owner, and its errors do not
+ * affect the server. A process that ends is started again, after pauses that double.
  *
- * Core thread.
- */
+ * Core thread. */
 #pragma once
 #include "server/loop/server.h"
 
 struct sources;
-/* Starts the sources; the API must be there. *ret is NULL if the settings name none. 0; -ENOENT with err: the
- * program `drover` is not installed. */
+/* Starts the sources; the API must be open. *ret is NULL if the settings name none. Returns 0; -ENOENT
+ * with err: the program `drover` is not installed. */
 int sources_open(struct server *s, struct sources **ret, struct err *err);
-void sources_free(struct sources *all); /* ends the programs; NULL is fine */
+void sources_free(struct sources *all); /* ends the programs; accepts NULL */
