@@ -50,7 +50,10 @@ struct sim_measures {
         double lost_cpu_s;
         double node_hours, cost; /* of agents; of those that come and go while they were there */
         uint64_t nodes_started, nodes_interrupted;
-        double energy_j; /* of all processors over the makespan, also of agents that are away */
+        uint64_t revoked;   /* of lost: attempts that would have gone on, but for their leases */
+        double recovery_s;  /* mean time from the loss of a running attempt until the job runs again */
+        uint64_t recovered; /* losses that this is the mean of */
+        double energy_j;    /* of all processors over the makespan, also of agents that are away */
         uint64_t sets, sets_reserved,
                 sets_late; /* sets that started; sets for which places were kept; of these, sets that started
                               after the time from which the places were kept */

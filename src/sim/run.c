@@ -44,7 +44,7 @@ void run_timer_stop(struct run *r, struct timer *t)
         heap_take(&r->timers, &t->node);
 }
 
-static int64_t lease_of(const struct run *r)
+int64_t run_lease(const struct run *r)
 {
         return r->o->lease_ms ? r->o->lease_ms : LEASE_MS;
 }
@@ -52,9 +52,11 @@ static int64_t lease_of(const struct run *r)
 static void renew_all(struct run *r)
 {
         for (size_t i = 0; i < r->place_count; i++)
-                if (r->places[i].up)
+                if (r->places[i].up && !r->places[i].cut_until) {
                         core_renew(sim_world_core(r->world), r->places[i].name);
-        run_timer_set(r, &r->renew, run_now(r) + lease_of(r) / 3);
+                        r->places[i].renewed = run_now(r);
+                }
+        run_timer_set(r, &r->renew, run_now(r) + run_lease(r) / 3);
 }
 
 static void ring(struct run *r, struct timer *t)
@@ -63,6 +65,7 @@ static void ring(struct run *r, struct timer *t)
         case TIMER_PIPE: run_pipe_timer(r, container_of(t, struct run_pipe, timer)); break;
         case TIMER_ATTEMPT: run_attempt_timer(r, container_of(t, struct attempt, timer)); break;
         case TIMER_PLACE: run_place_timer(r, container_of(t, struct place, timer)); break;
+        case TIMER_CUT: run_cut_timer(r, container_of(t, struct place, cut)); break;
         case TIMER_RENEW: renew_all(r); break;
         case TIMER_OUTAGE: run_outage_timer(r, container_of(t, struct outage, timer)); break;
         case TIMER_PLAN: run_cloud_plan(r); break;
@@ -177,7 +180,7 @@ static void make_pipes(struct run *r)
 
 static int make_world(struct run *r, struct err *err)
 {
-        const struct sim_world_config config = {.core = {.lease_ms = lease_of(r),
+        const struct sim_world_config config = {.core = {.lease_ms = run_lease(r),
                                                          .keep_finished = 1000,
                                                          .keep_finished_ms = 60000,
                                                          .placement = r->o->placement,
@@ -203,6 +206,7 @@ static int make_world(struct run *r, struct err *err)
         r->renew.kind = TIMER_RENEW;
         r->tick.kind = TIMER_TICK;
         r->times = mem_array(NULL, r->w->job_count + 1, sizeof(*r->times));
+        r->lost_at = mem_zalloc((r->w->job_count + 1) * sizeof(*r->lost_at));
         r->waits = mem_array(NULL, r->w->job_count + 1, sizeof(*r->waits));
         for (size_t i = 0; i < r->w->job_count; i++) {
                 r->times[i] = (struct sim_times){.submitted = -1, .started = -1, .ended = -1};
@@ -234,6 +238,7 @@ static void clean(struct run *r)
         heap_deinit(&r->timers);
         free(r->times);
         free(r->waits);
+        free(r->lost_at);
         free(r->file_ids);
         free(r->first_of);
         free(r->asked);
@@ -402,7 +407,7 @@ static int play(struct run *r, struct err *err)
                         done = r->m->decisions + r->ended + arrivals.next;
                         moved_ms = next;
                 }
-                if (next - moved_ms > STUCK_LEASES * lease_of(r) || only_lost(r, &lost))
+                if (next - moved_ms > STUCK_LEASES * run_lease(r) || only_lost(r, &lost))
                         break;
         }
         free(arrivals.jobs);
@@ -441,6 +446,8 @@ int sim_run(const struct sim_run_options *o, struct sim_measures *ret, struct er
         if (e == 0) {
                 give_times(&r);
                 run_cloud_end(&r, run_now(&r) - START_MS);
+                if (m.recovered)
+                        m.recovery_s /= (double)m.recovered;
                 sim_measure_jobs(&m, o->workload, r.times, sim_site_cpus(o->site), r.used_cpu_s);
                 m.energy_j += sim_site_idle_watts(o->site) * m.makespan_s;
                 if (r.guesses)

@@ -34,6 +34,7 @@ void run_places_make(struct run *r)
                                 buf_printf(&name, "-%u", i);
                         p->timer.kind = TIMER_PLACE;
                         p->launched_ms = -1;
+                        p->cut.kind = TIMER_CUT;
                         p->name = buf_take(&name);
                         p->cluster = c;
                         p->cluster_index = (uint32_t)k;
@@ -116,12 +117,23 @@ static void tell_links(struct run *r, struct place *p)
         free(names);
 }
 
+static void next_cut(struct run *r, struct place *p)
+{
+        if (p->cluster->cut_ms)
+                run_timer_set(
+                        r, &p->cut,
+                        run_now(r) + 1 +
+                                (int64_t)sim_random_exponential(&r->random, (double)p->cluster->cut_ms));
+}
+
 /* Connects an agent, at first or again, with its cache and no running jobs. */
 void run_place_start(struct run *r, struct place *p)
 {
         struct core *core = sim_world_core(r->world);
 
         p->up = true;
+        p->cut_until = 0;
+        p->renewed = run_now(r);
         p->session++;
         p->free_cpus = p->cluster->cpus;
         p->free_memory_mib = p->cluster->memory_mib;
@@ -139,6 +151,7 @@ void run_place_start(struct run *r, struct place *p)
         if (mean_ms)
                 run_timer_set(r, &p->timer,
                               run_now(r) + 1 + (int64_t)sim_random_exponential(&r->random, (double)mean_ms));
+        next_cut(r, p);
 }
 
 /* Adds the energy of the attempt's program above that of idle processors. */
@@ -157,6 +170,7 @@ static void attempt_lost(struct run *r, const struct attempt *t)
 
         r->m->lost++;
         if (t->state >= ATTEMPT_RUNNING) {
+                r->lost_at[t->job] = run_now(r);
                 int64_t to_ms = t->state == ATTEMPT_RUNNING ? run_now(r) : t->run_to;
 
                 r->m->lost_cpu_s += (double)j->cpus * (double)(run_now(r) - t->run_from) / 1000;
@@ -166,6 +180,79 @@ static void attempt_lost(struct run *r, const struct attempt *t)
                 cache_policy_unpin(&t->place->cache, r->file_ids[r->w->refs[j->inputs.first + i]]);
         r->waiting += t->state >= ATTEMPT_RUNNING;
         r->times[t->job].started = -1;
+}
+
+/* ---- its network
+ *
+ * An agent that is cut off runs its jobs on until their leases end, and tells what has happened to them when
+ * it is connected again. */
+static void give_up_all(struct run *r, struct place *p)
+{
+        for (const struct attempt *t = p->attempts; t; t = t->next) {
+                attempt_lost(r, t);
+                r->m->revoked++;
+        }
+        place_drop_all(r, p);
+        p->free_cpus = p->cluster->cpus;
+        p->free_memory_mib = p->cluster->memory_mib;
+}
+
+static void cut_begins(struct run *r, struct place *p)
+{
+        int64_t lease_ends = p->renewed + run_lease(r);
+
+        p->cut_until =
+                run_now(r) + 1 + (int64_t)sim_random_exponential(&r->random, (double)p->cluster->cut_for_ms);
+        core_agent_away(sim_world_core(r->world), p->name);
+        run_timer_set(r, &p->cut, p->cut_until < lease_ends ? p->cut_until : lease_ends);
+}
+
+static void cut_ends(struct run *r, struct place *p)
+{
+        struct core *core = sim_world_core(r->world);
+        size_t n = 0, count = 0;
+        struct core_attempts *has;
+        struct set *members;
+
+        for (const struct attempt *t = p->attempts; t; t = t->next)
+                n++;
+        has = mem_zalloc((n + 1) * sizeof(*has));
+        members = mem_zalloc((n + 1) * sizeof(*members));
+        for (const struct attempt *t = p->attempts; t; t = t->next, count++) {
+                set_add(&members[count], t->member);
+                has[count] = (struct core_attempts){t->request, t->fence, &members[count]};
+        }
+        p->cut_until = 0;
+        p->session++;
+        p->renewed = run_now(r);
+        core_agent_connected(core, p->name);
+        core_inventory(core, p->name, has, count, NULL, NULL);
+        tell_links(r, p);
+        p->came_count = p->went_count = 0;
+        cache_policy_each(&p->cache, note_held, p);
+        core_cache_delta(core, p->name, p->came, p->came_count, NULL, 0, true);
+        p->came_count = 0;
+        p->offer_wanted = true;
+        make_dirty(r, p);
+        for (size_t i = 0; i < count; i++)
+                set_deinit(&members[i]);
+        free(members);
+        free(has);
+        next_cut(r, p);
+}
+
+void run_cut_timer(struct run *r, struct place *p)
+{
+        if (!p->up)
+                return; /* run_place_start sets the next one */
+        if (!p->cut_until) {
+                cut_begins(r, p);
+        } else if (run_now(r) < p->cut_until) {
+                give_up_all(r, p);
+                run_timer_set(r, &p->cut, p->cut_until);
+        } else {
+                cut_ends(r, p);
+        }
 }
 
 static void place_fail(struct run *r, struct place *p)
@@ -263,7 +350,7 @@ void run_places_tell(struct run *r)
                 struct place *p = r->dirty[i];
 
                 p->dirty = false;
-                if (!p->up)
+                if (!p->up || p->cut_until)
                         continue;
                 if (p->came_count || p->went_count)
                         core_cache_delta(sim_world_core(r->world), p->name, p->came, p->came_count, p->went,
@@ -327,6 +414,11 @@ static void attempt_run(struct run *r, struct attempt *t)
         t->run_from = run_now(r);
         t->run_to = t->run_from + (ms < 1 ? 1 : (int64_t)ms);
         r->times[t->job].started = t->run_from;
+        if (r->lost_at[t->job]) {
+                r->m->recovery_s += (double)(run_now(r) - r->lost_at[t->job]) / 1000;
+                r->m->recovered++;
+                r->lost_at[t->job] = 0;
+        }
         if (r->guesses)
                 sim_guess_started(r->guesses, t->job, t->place->cluster_index, &r->times[t->job]);
         r->waiting--;
@@ -378,6 +470,15 @@ static void attempt_fetch(struct run *r, struct attempt *t)
                 attempt_run(r, t);
 }
 
+/* What an agent that is cut off would tell waits until it is connected again. Returns whether it waits. */
+static bool waits_for_network(struct run *r, struct attempt *t)
+{
+        if (!t->place->cut_until)
+                return false;
+        run_timer_set(r, &t->timer, t->place->cut_until + 1);
+        return true;
+}
+
 static void fetch_ended(struct run *r, struct fetch *f)
 {
         struct place *p = f->place;
@@ -387,7 +488,7 @@ static void fetch_ended(struct run *r, struct fetch *f)
                 struct attempt *t = f->waiters[i];
 
                 cache_policy_pin(&p->cache, r->file_ids[f->file]);
-                if (--t->fetches == 0)
+                if (--t->fetches == 0 && !waits_for_network(r, t))
                         attempt_run(r, t);
         }
         fetch_free(r, f);
@@ -458,10 +559,20 @@ static void attempt_send(struct run *r, struct attempt *t)
 
 void run_attempt_timer(struct run *r, struct attempt *t)
 {
-        if (t->state == ATTEMPT_DELAYED)
-                attempt_fetch(r, t);
-        else
-                attempt_send(r, t);
+        if (waits_for_network(r, t))
+                return;
+        switch (t->state) {
+        case ATTEMPT_DELAYED: attempt_fetch(r, t); break;
+        case ATTEMPT_FETCHING: attempt_run(r, t); break;
+        case ATTEMPT_SENDING: attempt_report(r, t); break;
+        default: attempt_send(r, t); break;
+        }
+}
+
+static void sent(struct run *r, struct attempt *t)
+{
+        if (!waits_for_network(r, t))
+                attempt_report(r, t);
 }
 
 void run_pipe_timer(struct run *r, struct run_pipe *p)
@@ -470,7 +581,7 @@ void run_pipe_timer(struct run *r, struct run_pipe *p)
 
         while ((f = sim_pipe_ended(&p->pipe, run_now(r))))
                 if (f->sends)
-                        attempt_report(r, container_of(f, struct attempt, sending));
+                        sent(r, container_of(f, struct attempt, sending));
                 else
                         fetch_ended(r, container_of(f, struct fetch, flow));
         pipe_changed(r, p);
@@ -563,7 +674,7 @@ void run_place_take(struct run *r, struct place *p, const struct sim_action *a)
 {
         struct core_attempts at = {a->request, a->fence, &a->members};
 
-        if (!p->up || a->session != p->session)
+        if (!p->up || p->cut_until || a->session != p->session)
                 return;
         if (a->kind == SIM_GO ||
             (a->kind == SIM_CONTROL && (a->control <= CORE_VACATE || a->control == CORE_END)))

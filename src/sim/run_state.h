@@ -9,7 +9,16 @@
 #include "sim/run.h"
 #include "sim/world.h"
 
-enum timer_kind { TIMER_PIPE, TIMER_ATTEMPT, TIMER_PLACE, TIMER_RENEW, TIMER_TICK, TIMER_OUTAGE, TIMER_PLAN };
+enum timer_kind {
+        TIMER_PIPE,
+        TIMER_ATTEMPT,
+        TIMER_PLACE,
+        TIMER_RENEW,
+        TIMER_TICK,
+        TIMER_OUTAGE,
+        TIMER_PLAN,
+        TIMER_CUT
+};
 struct timer {
         struct heap_node node; /* while it is set */
         int64_t at_ms;
@@ -58,6 +67,9 @@ struct place {
         const struct sim_cluster *cluster;
         uint32_t cluster_index;
         bool up, dirty, offer_wanted;
+        struct timer cut;  /* beginning of the next cut, end of its leases in a cut, or end of the cut */
+        int64_t cut_until; /* 0: it is connected */
+        int64_t renewed;   /* when its leases were renewed last */
         unsigned session;
         uint64_t serial;
         uint32_t free_cpus;
@@ -104,6 +116,7 @@ struct run {
         size_t dirty_count, dirty_cap;
         struct run_pipe *pipes; /* cluster * clusters + store */
         struct sim_times *times;
+        int64_t *lost_at;   /* of each job: when its last attempt was lost; 0: none was, or it runs again */
         uint32_t *waits;    /* of each job: parents that have not ended */
         uint64_t *file_ids; /* as the core numbers them */
         uint32_t *first_of; /* first job of each request */
@@ -120,6 +133,7 @@ struct run {
 };
 
 void run_timer_set(struct run *r, struct timer *t, int64_t at_ms);
+int64_t run_lease(const struct run *r);
 void run_timer_stop(struct run *r, struct timer *t);
 static inline int64_t run_now(const struct run *r)
 {
@@ -137,6 +151,8 @@ void run_places_free(struct run *r);
 void run_place_start(struct run *r, struct place *p);
 void run_place_take(struct run *r, struct place *p, const struct sim_action *a);
 void run_place_timer(struct run *r, struct place *p); /* the place fails, or is repaired */
+void run_cut_timer(struct run *r,
+                   struct place *p); /* the place is cut off, its leases end, or it is connected again */
 void run_outages_make(struct run *r, int64_t start_ms);
 void run_outage_timer(struct run *r, struct outage *o);
 void run_places_tell(struct run *r); /* reports changed offers and caches to the core */

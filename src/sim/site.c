@@ -8,6 +8,7 @@
 #define CACHE_DEFAULT      (1ull << 40)
 #define MEMORY_DEFAULT_MIB 4096u /* a processor */
 #define REPAIR_DEFAULT_MS  3600000
+#define CUT_DEFAULT_MS     300000
 #define OUTAGES_MAX        10000u
 #define OUTAGE_MAX_MS      (INT64_C(100) * 365 * 86400000)
 #define WATTS_MAX          1e6
@@ -40,7 +41,8 @@ struct sim_cluster *sim_site_add(struct sim_site *s, struct str name, uint32_t a
                                   .memory_mib = (uint64_t)cpus * MEMORY_DEFAULT_MIB,
                                   .cache_bytes = CACHE_DEFAULT,
                                   .speed = 1,
-                                  .repair_ms = REPAIR_DEFAULT_MS};
+                                  .repair_ms = REPAIR_DEFAULT_MS,
+                                  .cut_for_ms = CUT_DEFAULT_MS};
         return c;
 }
 
@@ -205,9 +207,9 @@ static int read_price(const struct doc *map, double *ret, struct err *err)
 
 static int read_cluster(struct sim_site *s, const struct doc *d, struct err *err)
 {
-        static const char *const keys[] = {"name",    "agents",      "cpus",  "memory", "speed",
-                                           "cache",   "start-delay", "mtbf",  "repair", "links",
-                                           "outages", "watts",       "price", "cloud",  NULL};
+        static const char *const keys[] = {"name",        "agents", "cpus",   "memory",  "speed",   "cache",
+                                           "start-delay", "mtbf",   "repair", "links",   "outages", "watts",
+                                           "price",       "cloud",  "cut",    "cut-for", NULL};
         const struct doc *name = doc_get(d, "name"), *memory = doc_get(d, "memory"),
                          *cache = doc_get(d, "cache");
         struct sim_cluster *c;
@@ -243,6 +245,10 @@ static int read_cluster(struct sim_site *s, const struct doc *d, struct err *err
                 r = read_ms(d, "mtbf", &c->mtbf_ms, err);
         if (r == 0)
                 r = read_ms(d, "repair", &c->repair_ms, err);
+        if (r == 0)
+                r = read_ms(d, "cut", &c->cut_ms, err);
+        if (r == 0)
+                r = read_ms(d, "cut-for", &c->cut_for_ms, err);
         if (r == 0)
                 r = read_outages(doc_get(d, "outages"), c, err);
         if (r == 0)

@@ -16,6 +16,8 @@
  *       start-delay: 30s    # mean time from being given to starting, as a batch system has it; default 0
  *       mtbf: 30d           # of each agent; default: they do not fail
  *       repair: 1h          # mean; default 1h
+ *       cut: 10h            # mean, of each agent: its network fails; default: it does not
+ *       cut-for: 5m         # mean; until then jobs run on, unless their leases end
  *       outages: [{from: 2d, for: 6h}]  # all its agents are away then, and what they run is lost
  *       watts: {idle: 3, busy: 12}      # of a processor; default 0
  *       price: 0.40         # of an agent's hour; default 0
@@ -49,6 +51,7 @@ struct sim_cluster {
         uint64_t memory_mib, cache_bytes;
         double speed;
         int64_t start_delay_ms, mtbf_ms, repair_ms; /* means; mtbf_ms 0: it does not fail */
+        int64_t cut_ms, cut_for_ms;                 /* means; cut_ms 0: its network does not fail */
         struct sim_link *links;                     /* to the store of each cluster, in their order */
         size_t link_count;
         struct sim_outage *outages;

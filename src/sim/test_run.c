@@ -228,6 +228,44 @@ static void agents_that_only_fail_are_told(void **state)
         sim_site_deinit(&site);
 }
 
+/* Cuts that are shorter than the leases lose nothing, longer ones what their leases end. */
+static void agents_are_cut_off(void **state)
+{
+        const struct sim_generate_options g = {
+                .jobs = 500, .classes = 6, .clusters = 1, .run_ms = 600000, .input_bytes = 1000000};
+        struct sim_random random;
+        struct sim_site site;
+        struct sim_workload w = {0};
+        struct sim_measures m[2];
+        struct sim_cluster *c;
+        struct err err;
+
+        (void)state;
+        sim_site_init(&site);
+        c = sim_site_add(&site, STR("a"), 8, 4);
+        c->cut_ms = 1200000;
+        c->cut_for_ms = 60000;
+        sim_site_finish(&site);
+        sim_random_seed(&random, 5);
+        sim_generate(&w, &g, &random);
+        for (int i = 0; i < 2; i++) {
+                const struct sim_run_options o = {
+                        .site = &site, .workload = &w, .seed = 1, .lease_ms = i ? 60000 : 86400000};
+
+                assert_int_equal(sim_run(&o, &m[i], &err), 0);
+        }
+        assert_int_equal(m[0].revoked, 0);
+        assert_int_equal(m[0].lost, 0);
+        assert_true(m[0].lost_cpu_s == 0);
+        assert_true(m[1].revoked > 0);
+        assert_int_equal(m[1].lost, m[1].revoked);
+        assert_true(m[1].lost_cpu_s > 0 && m[1].recovery_s > 0);
+        for (int i = 0; i < 2; i++)
+                sim_measures_deinit(&m[i]);
+        sim_workload_deinit(&w);
+        sim_site_deinit(&site);
+}
+
 /* Between two calls nothing changes: no slope in a curve is longer than the time between two samples. */
 static void samples_are_as_it_was(void **state)
 {
@@ -402,6 +440,7 @@ int main(void)
                 cmocka_unit_test(children_run_when_parents_have_ended),
                 cmocka_unit_test(what_fits_nowhere_is_refused),
                 cmocka_unit_test(agents_fail_and_every_job_ends),
+                cmocka_unit_test(agents_are_cut_off),
                 cmocka_unit_test(samples_are_as_it_was),
                 cmocka_unit_test(agents_that_only_fail_are_told),
                 cmocka_unit_test(sets_start_when_it_was_planned),

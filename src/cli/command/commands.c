@@ -1488,6 +1488,8 @@ const struct command commands[] = {
          "        start-delay: 30s    # mean; default 0\n"
          "        mtbf: 30d           # mean; default: they do not fail\n"
          "        repair: 1h          # mean\n"
+         "        cut: 10h            # mean: an agent's network fails; default: it does not\n"
+         "        cut-for: 5m         # mean: jobs run on until their leases (--lease) end\n"
          "        outages: [{from: 2d, for: 6h}]  # maintenance, or failures of a log\n"
          "        watts: {idle: 3, busy: 12}      # of a processor\n"
          "        price: 0.40         # of an agent's hour\n"

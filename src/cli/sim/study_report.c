@@ -299,6 +299,8 @@ static void add_result(struct json *j, const struct study_result *r, bool guesse
         }
         add_uint(j, "attempts_lost", m->lost);
         add_double(j, "cpu_lost_s", m->lost_cpu_s);
+        add_uint(j, "attempts_revoked", m->revoked);
+        add_double(j, "recovery_s", m->recovery_s);
         if (m->energy_j > 0)
                 add_double(j, "energy_kwh", m->energy_j / JOULES_KWH);
         if (m->cost > 0 || m->nodes_started) {
