@@ -1,7 +1,8 @@
-/* The loop runs the event library one turn at a time: what is ready, then what was deferred. Bases are made
- * without locks, for one thread each; the two calls that other threads may make (loop_stop, mailbox_post)
- * write to an eventfd. Times are taken fresh for each timer (no cached time), so that a long callback does
- * not shorten the timers that it starts, and from the fine clock, so that no timer is early.
+/* The loop runs the event library one turn at a time: what is ready, then the watches that yielded, then what
+ * was deferred. Bases are made without locks, for one thread each; the two calls that other threads may make
+ * (loop_stop, mailbox_post) write to an eventfd. Times are taken fresh for each timer (no cached time), so
+ * that a long callback does not shorten the timers that it starts, and from the fine clock, so that no timer
+ * is early.
  *
  * Signals don't use the library's own handling, which knows one base per process: a handler writes to the
  * eventfd of the signal, and any loop may watch that. */
@@ -15,14 +16,22 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/system/clock.h"
 #include "ev/private.h"
 
 #define LOOP_MAGIC  0x6c6f6f70u
 #define COSTLY_TURN 4u
+#define SHARE_NS    5000000 /* of a turn, for watches that yield */
 
 struct deferred {
         void (*fn)(void *arg);
         void *arg;
+};
+
+/* Functions deferred, and those of an earlier turn that run. */
+struct deferred_calls {
+        struct deferred *list, *running;
+        size_t n, cap, n_running, cap_running, at; /* at: the next that runs */
 };
 
 struct loop {
@@ -31,10 +40,11 @@ struct loop {
         int wake_fd;
         struct event *wake;
         atomic_bool stop;
-        struct deferred *deferred, *running;
-        size_t n_deferred, cap_deferred, n_running, cap_running;
+        struct deferred_calls deferred, yielding;
         struct child *children;
-        unsigned costly; /* in this turn */
+        unsigned costly;                       /* in this turn */
+        struct watch *waiting, **waiting_last; /* ready watches that have yielded, the longest first */
+        int64_t share_ns; /* when the first that yields was called in this turn; 0: none was */
 };
 
 static void loop_woken(int fd, short what, void *arg)
@@ -65,6 +75,7 @@ struct loop *loop_new(void)
         l->wake = event_new(l->base, l->wake_fd, EV_READ | EV_PERSIST, loop_woken, l);
         assert(l->wake);
         event_add(l->wake, NULL);
+        l->waiting_last = &l->waiting;
         return l;
 }
 
@@ -77,8 +88,10 @@ void loop_free(struct loop *l)
         event_free(l->wake);
         close(l->wake_fd);
         event_base_free(l->base);
-        free(l->deferred);
-        free(l->running);
+        free(l->deferred.list);
+        free(l->deferred.running);
+        free(l->yielding.list);
+        free(l->yielding.running);
         l->magic = 0;
         free(l);
 }
@@ -94,22 +107,60 @@ struct child **loop_children(struct loop *l)
         return &l->children;
 }
 
-/* Runs the deferred functions; functions that these defer wait for the next turn. */
-static void loop_run_deferred(struct loop *l)
+static bool loop_share_is_over(struct loop *l)
 {
-        struct deferred *list = l->deferred;
-        size_t cap = l->cap_deferred;
+        int64_t now_ns = clock_mono_ns();
 
-        l->n_running = l->n_deferred;
-        l->deferred = l->running;
-        l->cap_deferred = l->cap_running;
-        l->n_deferred = 0;
-        l->running = list;
-        l->cap_running = cap;
-        for (size_t i = 0; i < l->n_running; i++)
-                if (l->running[i].fn)
-                        l->running[i].fn(l->running[i].arg);
-        l->n_running = 0;
+        if (!l->share_ns)
+                l->share_ns = now_ns;
+        return now_ns - l->share_ns >= SHARE_NS;
+}
+
+static int watch_wait_no_more(struct watch *w);
+static void watch_call(struct watch *w, int what);
+
+static void loop_run_waiting(struct loop *l)
+{
+        while (l->waiting && !loop_share_is_over(l)) {
+                struct watch *w = l->waiting;
+                watch_call(w, watch_wait_no_more(w));
+        }
+}
+
+static bool deferred_any(const struct deferred_calls *d)
+{
+        return d->n > 0 || d->at < d->n_running;
+}
+
+/* Runs the deferred functions; functions that these defer wait for the next turn. until_ns: those that are
+ * left then wait too; 0: none does. */
+static void deferred_run(struct deferred_calls *d, int64_t until_ns)
+{
+        if (d->at == d->n_running) {
+                struct deferred *list = d->list;
+                size_t cap = d->cap;
+
+                d->n_running = d->n;
+                d->list = d->running;
+                d->cap = d->cap_running;
+                d->n = d->at = 0;
+                d->running = list;
+                d->cap_running = cap;
+        }
+        while (d->at < d->n_running) {
+                struct deferred *next = &d->running[d->at++];
+
+                if (!next->fn)
+                        continue;
+                next->fn(next->arg);
+                if (until_ns && clock_mono_ns() >= until_ns)
+                        break;
+        }
+}
+
+static bool loop_is_busy(const struct loop *l)
+{
+        return l->waiting || deferred_any(&l->deferred) || deferred_any(&l->yielding);
 }
 
 void loop_run(struct loop *l)
@@ -117,9 +168,13 @@ void loop_run(struct loop *l)
         assert(l->magic == LOOP_MAGIC);
         while (!atomic_load_explicit(&l->stop, memory_order_acquire)) {
                 l->costly = 0;
-                event_base_loop(l->base, EVLOOP_ONCE | (l->n_deferred ? EVLOOP_NONBLOCK : 0));
-                if (l->n_deferred)
-                        loop_run_deferred(l);
+                l->share_ns = 0;
+                event_base_loop(l->base, EVLOOP_ONCE | (loop_is_busy(l) ? EVLOOP_NONBLOCK : 0));
+                loop_run_waiting(l);
+                if (deferred_any(&l->deferred))
+                        deferred_run(&l->deferred, 0);
+                if (deferred_any(&l->yielding))
+                        deferred_run(&l->yielding, clock_mono_ns() + SHARE_NS);
         }
         atomic_store(&l->stop, false);
 }
@@ -141,20 +196,36 @@ void loop_stop(struct loop *l)
                 assert(errno == EAGAIN);
 }
 
+static void deferred_add(struct deferred_calls *d, void (*fn)(void *arg), void *arg)
+{
+        MEM_GROW(d->list, d->cap, d->n + 1);
+        d->list[d->n++] = (struct deferred){fn, arg};
+}
+
+static void deferred_cancel(struct deferred_calls *d, void (*fn)(void *arg), void *arg)
+{
+        for (size_t i = 0; i < d->n; i++)
+                if (d->list[i].fn == fn && d->list[i].arg == arg)
+                        d->list[i].fn = NULL;
+        for (size_t i = d->at; i < d->n_running; i++)
+                if (d->running[i].fn == fn && d->running[i].arg == arg)
+                        d->running[i].fn = NULL;
+}
+
 void loop_defer(struct loop *l, void (*fn)(void *arg), void *arg)
 {
-        MEM_GROW(l->deferred, l->cap_deferred, l->n_deferred + 1);
-        l->deferred[l->n_deferred++] = (struct deferred){fn, arg};
+        deferred_add(&l->deferred, fn, arg);
+}
+
+void loop_defer_yield(struct loop *l, void (*fn)(void *arg), void *arg)
+{
+        deferred_add(&l->yielding, fn, arg);
 }
 
 void loop_defer_cancel(struct loop *l, void (*fn)(void *arg), void *arg)
 {
-        for (size_t i = 0; i < l->n_deferred; i++)
-                if (l->deferred[i].fn == fn && l->deferred[i].arg == arg)
-                        l->deferred[i].fn = NULL;
-        for (size_t i = 0; i < l->n_running; i++)
-                if (l->running[i].fn == fn && l->running[i].arg == arg)
-                        l->running[i].fn = NULL;
+        deferred_cancel(&l->deferred, fn, arg);
+        deferred_cancel(&l->yielding, fn, arg);
 }
 
 /* ---- timers */
@@ -222,14 +293,57 @@ struct watch {
         int fd, what;
         void (*fn)(void *arg, int what);
         void *arg;
+        bool yields;
+        int ready; /* while it waits: for what it is ready */
+        struct watch *next, **at;
 };
+
+static void watch_wait(struct watch *w, int what)
+{
+        struct loop *l = w->loop;
+
+        if (!w->ready) {
+                w->next = NULL;
+                w->at = l->waiting_last;
+                *w->at = w;
+                l->waiting_last = &w->next;
+        }
+        w->ready |= what;
+}
+
+/* Returns for what it is ready; 0: it did not wait. */
+static int watch_wait_no_more(struct watch *w)
+{
+        int ready = w->ready;
+
+        if (!ready)
+                return 0;
+        *w->at = w->next;
+        if (w->next)
+                w->next->at = w->at;
+        else
+                w->loop->waiting_last = w->at;
+        w->ready = 0;
+        return ready;
+}
+
+/* It may have become quiet since it was ready. */
+static void watch_call(struct watch *w, int what)
+{
+        if (what & w->what)
+                w->fn(w->arg, what & w->what);
+}
 
 static void watch_fired(int fd, short what, void *arg)
 {
         struct watch *w = arg;
+        int ready = (what & EV_READ ? WATCH_READ : 0) | (what & EV_WRITE ? WATCH_WRITE : 0);
 
         (void)fd;
-        w->fn(w->arg, (what & EV_READ ? WATCH_READ : 0) | (what & EV_WRITE ? WATCH_WRITE : 0));
+        if (w->yields && (w->loop->waiting || loop_share_is_over(w->loop)))
+                watch_wait(w, ready);
+        else
+                w->fn(w->arg, ready);
 }
 
 struct watch *watch_new(struct loop *l, int fd, int what, void (*fn)(void *arg, int what), void *arg)
@@ -261,8 +375,14 @@ void watch_free(struct watch *w)
 {
         if (!w)
                 return;
+        watch_wait_no_more(w);
         event_free(w->event);
         free(w);
+}
+
+void watch_yield(struct watch *w)
+{
+        w->yields = true;
 }
 
 /* ---- signals */

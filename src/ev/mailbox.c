@@ -1,5 +1,5 @@
-/* Posters push on a lock-free stack and write to an eventfd when it was empty; the receiver takes the whole
- * stack and turns it round, so that each poster's messages come in order. */
+/* Posters push on a lock-free stack, one for each kind, and write to an eventfd when it was empty; the
+ * receiver takes the whole stack and turns it round, so that each poster's messages come in order. */
 #include "ev/mailbox.h"
 
 #include <assert.h>
@@ -9,22 +9,28 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/system/clock.h"
 #include "ev/private.h"
 
+#define SHARE_NS     2000000 /* for messages without priority, where others have it */
+#define SHARE_NS_MAX 20000000
+#define BATCH_NS     10000000 /* for a batch of messages none of which has priority */
+#define LOOK_EACH    16       /* messages without priority between looks at the clock */
+
 struct mailbox {
-        _Atomic(struct mail *) head;
+        _Atomic(struct mail *) head, priority_head;
         int fd;
         struct watch *watch;
-        struct mail *batch; /* taken, not handed over yet */
-        bool handing, gone; /* messages are being handed over; freed meanwhile */
+        struct mail *batch, *priority; /* taken, not handed over yet */
+        bool handing, gone;            /* messages are being handed over; freed meanwhile */
         void (*fn)(void *arg, struct mail *m);
         void (*idle)(void *arg);
         void *arg;
 };
 
-static struct mail *mailbox_take(struct mailbox *mb)
+static struct mail *mailbox_take(_Atomic(struct mail *) *head)
 {
-        struct mail *m = atomic_exchange_explicit(&mb->head, NULL, memory_order_acquire);
+        struct mail *m = atomic_exchange_explicit(head, NULL, memory_order_acquire);
         struct mail *turned = NULL;
 
         while (m) {
@@ -36,6 +42,47 @@ static struct mail *mailbox_take(struct mailbox *mb)
         return turned;
 }
 
+static void mailbox_hand_first(struct mailbox *mb, struct mail **list)
+{
+        struct mail *m = *list;
+
+        *list = m->next;
+        m->next = NULL;
+        mb->fn(mb->arg, m);
+}
+
+static bool mailbox_has_priority(struct mailbox *mb)
+{
+        return atomic_load_explicit(&mb->priority_head, memory_order_relaxed) != NULL;
+}
+
+/* Hands over one batch. mailbox_free empties both lists. */
+static void mailbox_hand(struct mailbox *mb)
+{
+        int64_t begun_ns = clock_mono_ns(), others_ns = begun_ns, share_ns = SHARE_NS;
+        bool divided;
+        unsigned handed = 0;
+
+        mb->priority = mailbox_take(&mb->priority_head);
+        divided = mb->priority != NULL;
+        while (mb->priority)
+                mailbox_hand_first(mb, &mb->priority);
+        if (divided) {
+                others_ns = clock_mono_ns();
+                if (others_ns - begun_ns > share_ns)
+                        share_ns = others_ns - begun_ns < SHARE_NS_MAX ? others_ns - begun_ns : SHARE_NS_MAX;
+        }
+        while (mb->batch) {
+                mailbox_hand_first(mb, &mb->batch);
+                divided |= mailbox_has_priority(mb);
+                if ((divided || ++handed % LOOK_EACH == 0) &&
+                    clock_mono_ns() - others_ns >= (divided ? share_ns : BATCH_NS))
+                        break;
+        }
+        if (mb->idle && !mb->gone)
+                mb->idle(mb->arg);
+}
+
 static void mailbox_readable(void *arg, int what)
 {
         struct mailbox *mb = arg;
@@ -44,18 +91,10 @@ static void mailbox_readable(void *arg, int what)
         (void)what;
         if (read(mb->fd, &n, sizeof(n)) < 0)
                 assert(errno == EAGAIN || errno == EINTR);
-        mb->batch = mailbox_take(mb);
-        if (!mb->batch)
-                return;
+        mb->batch = mailbox_take(&mb->head);
         mb->handing = true;
-        while (mb->batch) { /* mailbox_free empties it */
-                struct mail *m = mb->batch;
-                mb->batch = m->next;
-                m->next = NULL;
-                mb->fn(mb->arg, m);
-        }
-        if (mb->idle && !mb->gone)
-                mb->idle(mb->arg);
+        while (mb->batch || (!mb->gone && mailbox_has_priority(mb)))
+                mailbox_hand(mb);
         mb->handing = false;
         if (mb->gone)
                 free(mb);
@@ -87,30 +126,42 @@ struct mailbox *mailbox_new(struct loop *l, void (*fn)(void *arg, struct mail *m
         return mb;
 }
 
-void mailbox_post(struct mailbox *mb, struct mail *m)
+static void mailbox_push(struct mailbox *mb, _Atomic(struct mail *) *head, struct mail *m)
 {
-        struct mail *old = atomic_load_explicit(&mb->head, memory_order_relaxed);
+        struct mail *old = atomic_load_explicit(head, memory_order_relaxed);
         uint64_t one = 1;
 
         do
                 m->next = old;
-        while (!atomic_compare_exchange_weak_explicit(&mb->head, &old, m, memory_order_release,
+        while (!atomic_compare_exchange_weak_explicit(head, &old, m, memory_order_release,
                                                       memory_order_relaxed));
         if (!old && write(mb->fd, &one, sizeof(one)) < 0)
                 assert(errno == EAGAIN || errno == EINTR);
 }
 
+void mailbox_post(struct mailbox *mb, struct mail *m)
+{
+        mailbox_push(mb, &mb->head, m);
+}
+
+void mailbox_post_priority(struct mailbox *mb, struct mail *m)
+{
+        mailbox_push(mb, &mb->priority_head, m);
+}
+
 void mailbox_free(struct mailbox *mb, void (*drop)(struct mail *m))
 {
-        struct mail *lists[2];
+        struct mail *lists[4];
 
         if (!mb)
                 return;
         assert(!mb->gone);
-        lists[0] = mb->batch;
-        lists[1] = mailbox_take(mb);
-        mb->batch = NULL;
-        for (int i = 0; i < 2; i++) {
+        lists[0] = mb->priority;
+        lists[1] = mailbox_take(&mb->priority_head);
+        lists[2] = mb->batch;
+        lists[3] = mailbox_take(&mb->head);
+        mb->batch = mb->priority = NULL;
+        for (int i = 0; i < 4; i++) {
                 while (lists[i]) {
                         struct mail *m = lists[i];
                         lists[i] = m->next;

@@ -1,6 +1,10 @@
 /* mailbox: messages to a loop from any thread. Many may post, one loop receives; messages of one poster
- * arrive in order. Receiving hands over all that wait in one turn. The message is a struct that begins with a
- * mail, whose ownership goes with it. */
+ * arrive in order. Receiving hands over all that wait, in batches of some 10 ms at most. The message is a
+ * struct that begins with a mail, whose ownership goes with it.
+ *
+ * Messages with priority are handed over before all others that wait. Where there are any, a batch takes the
+ * others for 2 ms, or for as long as those with priority took, up to 20 ms; the rest follows in more batches.
+ * So neither kind can keep the other waiting. */
 #pragma once
 #include "ev/loop.h"
 
@@ -13,5 +17,7 @@ struct mailbox;
 struct mailbox *mailbox_new(struct loop *l, void (*fn)(void *arg, struct mail *m), void (*idle)(void *arg),
                             void *arg);
 void mailbox_post(struct mailbox *mb, struct mail *m); /* thread-safe; never blocks */
+/* The same with priority. Order is kept among messages with priority only. */
+void mailbox_post_priority(struct mailbox *mb, struct mail *m);
 /* Frees the mailbox, after the last post. Messages still in it are passed to `drop` (may be NULL). */
 void mailbox_free(struct mailbox *mb, void (*drop)(struct mail *m));

@@ -22,10 +22,18 @@
 
 static void stream_turn(void *arg);
 
+static void stream_defer(struct stream *s)
+{
+        if (s->yields)
+                loop_defer_yield(s->loop, stream_turn, s);
+        else
+                loop_defer(s->loop, stream_turn, s);
+}
+
 void stream_soon(struct stream *s)
 {
         if (!s->turn && !s->in_turn)
-                loop_defer(s->loop, stream_turn, s);
+                stream_defer(s);
         s->turn = true;
 }
 
@@ -300,7 +308,7 @@ static void stream_turn(void *arg)
         s->in_turn = false;
         if (s->state != DEAD) {
                 if (s->turn)
-                        loop_defer(s->loop, stream_turn, s);
+                        stream_defer(s);
         } else if (!s->gone) {
                 struct err why = s->why;
                 s->turn = false;
@@ -446,6 +454,13 @@ struct str stream_peer_name(const struct stream *s)
 struct str stream_peer_serial(const struct stream *s)
 {
         return buf_view(&s->peer_serial);
+}
+
+void stream_yield(struct stream *s)
+{
+        s->yields = true;
+        if (s->watch)
+                watch_yield(s->watch);
 }
 
 void stream_send_ticket(struct stream *s)

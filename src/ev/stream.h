@@ -46,6 +46,7 @@ void stream_finish(struct stream *s);
 void stream_abort(struct stream *s,
                   const struct err *why); /* closes now; `closed` comes with why, not at once */
 void stream_resume(struct stream *s);     /* after consuming from `in` outside of `data`: reading goes on */
+void stream_yield(struct stream *s);      /* lets other streams go first: see watch_yield */
 size_t stream_pending(const struct stream *s);      /* bytes not yet with the kernel */
 void stream_silence(struct stream *s, int64_t ms);  /* a new silence_ms */
 void stream_read_max(struct stream *s, size_t max); /* a new read_max, larger than the last */

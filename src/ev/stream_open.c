@@ -64,6 +64,8 @@ static void stream_begin(struct stream *s)
                 setsockopt(s->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
         if (!s->watch)
                 s->watch = watch_new(s->loop, s->fd, 0, stream_event, s);
+        if (s->yields)
+                watch_yield(s->watch);
         watch_set(s->watch, 0);
         if (!s->tls) {
                 stream_open(s);

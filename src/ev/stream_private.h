@@ -56,6 +56,7 @@ struct stream {
         int64_t heard_ns;
         bool turn;    /* stream_turn is deferred, or is to run again */
         bool in_turn; /* stream_turn runs */
+        bool yields;
         bool tell_ready, tell_drained, half_closed;
         bool refused;  /* a handshake failed: FINISHING only to let the alert arrive */
         bool gone;     /* freed by its owner while a function of stream*.c runs */

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 
 #include "ev/test_help.h"
 
@@ -225,6 +226,73 @@ static void signals(void **state)
         watch_signal_free(a);
 }
 
+#define MANY 40
+
+struct many {
+        struct loop *loop;
+        struct watch *watches[MANY + 1];
+        int fds[MANY + 1], called[MANY + 1]; /* when, from 1; 0: not yet */
+        int calls, freed;
+};
+struct one_of_many {
+        struct many *all;
+        int number;
+};
+
+/* Takes a millisecond or longer. The first makes the last one ready, which does not yield. The fifth frees
+ * the sixth. */
+static void one_of_many_ready(void *arg, int what)
+{
+        struct one_of_many *o = arg;
+        struct many *m = o->all;
+        int64_t until_ns = clock_mono_ns() + 1000000;
+        uint64_t n;
+
+        assert_int_equal(what, WATCH_READ);
+        assert_int_equal(m->called[o->number], 0);
+        assert_int_equal(read(m->fds[o->number], &n, sizeof(n)), sizeof(n));
+        m->called[o->number] = ++m->calls;
+        if (m->calls == 1)
+                assert_int_equal(write(m->fds[MANY], &(uint64_t){1}, sizeof(n)), sizeof(n));
+        if (m->calls == MANY / 2) {
+                for (int i = 0; i < MANY && m->freed < 0; i++)
+                        if (!m->called[i])
+                                m->freed = i;
+                watch_free(m->watches[m->freed]);
+        }
+        while (clock_mono_ns() < until_ns)
+                ;
+        if (m->calls == MANY)
+                loop_stop(m->loop);
+}
+
+static void watches_that_yield(void **state)
+{
+        struct many m = {.loop = *state, .freed = -1};
+        struct one_of_many ones[MANY + 1];
+
+        for (int i = 0; i <= MANY; i++) {
+                ones[i] = (struct one_of_many){&m, i};
+                m.fds[i] = eventfd(i < MANY, EFD_CLOEXEC);
+                m.watches[i] = watch_new(m.loop, m.fds[i], WATCH_READ, one_of_many_ready, &ones[i]);
+                if (i < MANY)
+                        watch_yield(m.watches[i]);
+        }
+        help_run(m.loop);
+        /* it came in the turn after that in which it got ready, before most of those that were ready before
+         * it */
+        assert_in_range(m.called[MANY], 2, 10);
+        for (int i = 0; i < MANY; i++)
+                assert_true((m.called[i] == 0) == (i == m.freed));
+        help_run_ms(m.loop, 1);
+        assert_int_equal(m.calls, MANY);
+        for (int i = 0; i <= MANY; i++) {
+                if (i != m.freed)
+                        watch_free(m.watches[i]);
+                close(m.fds[i]);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -236,6 +304,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(stopped_by_another_thread, setup, teardown),
                 cmocka_unit_test_setup_teardown(watches, setup, teardown),
                 cmocka_unit_test_setup_teardown(signals, setup, teardown),
+                cmocka_unit_test_setup_teardown(watches_that_yield, setup, teardown),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

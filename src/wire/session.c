@@ -158,6 +158,7 @@ struct session *session_accept(struct loop *l, int fd, struct tls_context *tls, 
         struct session *s = session_new(SESSION_SERVER, ops, arg);
 
         s->stream = stream_accept(l, fd, tls, &limits, &session_stream_ops, s);
+        stream_yield(s->stream); /* of many agents, to the API */
         return s;
 }
 

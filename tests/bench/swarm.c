@@ -2,10 +2,12 @@
  * Each joins by the token, greets with its certificate, renews, and comes back when its session ends as
  * drover-agent does (tools/bench calls it).
  *
- *   swarm ADDRESS TOKEN COUNT
+ *   swarm ADDRESS TOKEN COUNT [SLOTS]
  *
  * Prints a line `MS DIALS` each time that all of them are greeted: the time since the first of them dialled
- * or lost its session, and how often they dialled in that time. Ends when its standard input does.
+ * or lost its session, and how often they dialled in that time. With SLOTS each then offers to take so many
+ * jobs, says at once of those that it is given that they have run, and offers again when that is
+ * acknowledged. Ends when its standard input does.
  */
 #include <signal.h>
 #include <sys/resource.h>
@@ -26,6 +28,7 @@ struct swarm {
         struct str fingerprint;
         struct buf ca;
         size_t count, greeted, dials;
+        uint32_t slots;
         int64_t since_ms; /* 0: all are greeted */
 };
 struct light_agent {
@@ -37,7 +40,8 @@ struct light_agent {
         struct timer *again, *renew;
         struct backoff wait;
         int64_t renew_ms;
-        uint64_t renewals;
+        uint64_t renewals, offers;
+        size_t unacknowledged; /* results */
         bool greeted;
 };
 
@@ -116,6 +120,80 @@ static void on_joined(struct light_agent *a, const Drover__Joined *j)
         timer_start(a->again, 0);
 }
 
+static void offer(struct light_agent *a)
+{
+        Drover__ToServer m = DROVER__TO_SERVER__INIT;
+        Drover__Offer offer = DROVER__OFFER__INIT;
+        char ad[200];
+
+        snprintf(ad, sizeof(ad),
+                 "[Cpus = %u; Memory = 65536; Disk = 100000000; FileSystemDomain = \"swarm\"; OpSys = "
+                 "\"LINUX\"]",
+                 (unsigned)a->all->slots);
+        offer.queue = (char *)"main";
+        offer.serial = ++a->offers;
+        offer.ad = ad;
+        offer.jobs_max = a->all->slots;
+        offer.own_users = true;
+        m.offer = &offer;
+        say(a, &m, DROVER__TO_SERVER__KIND_OFFER);
+}
+
+static void end_job(struct light_agent *a, const Drover__Group *g, uint32_t member)
+{
+        Drover__ToServer m = DROVER__TO_SERVER__INIT;
+        Drover__StepResult step = DROVER__STEP_RESULT__INIT, *steps[] = {&step};
+        Drover__JobResult job = DROVER__JOB_RESULT__INIT, *jobs[] = {&job};
+        Drover__Result result = DROVER__RESULT__INIT;
+
+        job.request = g->request;
+        job.member = member;
+        job.fence = g->fence;
+        job.started_ms = job.ended_ms = step.started_ms = step.ended_ms = (uint64_t)clock_wall_ms();
+        job.n_steps = result.n_jobs = 1;
+        job.steps = steps;
+        result.jobs = jobs;
+        m.result = &result;
+        say(a, &m, DROVER__TO_SERVER__KIND_RESULT);
+        a->unacknowledged++;
+}
+
+static void on_assign(struct light_agent *a, const Drover__Assign *assign)
+{
+        for (size_t i = 0; i < assign->n_groups; i++) {
+                const Drover__Group *g = assign->groups[i];
+                Drover__ToServer m = DROVER__TO_SERVER__INIT;
+                Drover__Attempts attempts = DROVER__ATTEMPTS__INIT, *all[] = {&attempts};
+                Drover__Accept accept = DROVER__ACCEPT__INIT;
+                Drover__Started started = DROVER__STARTED__INIT;
+
+                attempts.request = g->request;
+                attempts.fence = g->fence;
+                attempts.n_members = g->n_members;
+                attempts.members = g->members;
+                accept.queue = assign->queue;
+                accept.n_attempts = started.n_attempts = 1;
+                accept.attempts = started.attempts = all;
+                m.accept = &accept;
+                say(a, &m, DROVER__TO_SERVER__KIND_ACCEPT);
+                started.at_ms = (uint64_t)clock_wall_ms();
+                m.started = &started;
+                say(a, &m, DROVER__TO_SERVER__KIND_STARTED);
+                for (size_t r = 0; r < g->n_members; r++)
+                        for (uint32_t k = 0; k < g->members[r]->count; k++)
+                                end_job(a, g, g->members[r]->first + k);
+        }
+}
+
+static void on_acknowledged(struct light_agent *a, const Drover__ResultAck *ack)
+{
+        for (size_t i = 0; i < ack->n_attempts; i++)
+                for (size_t r = 0; r < ack->attempts[i]->n_members; r++)
+                        a->unacknowledged -= ack->attempts[i]->members[r]->count;
+        if (a->unacknowledged == 0)
+                offer(a);
+}
+
 static void on_greeted(struct light_agent *a)
 {
         struct swarm *all = a->all;
@@ -123,6 +201,9 @@ static void on_greeted(struct light_agent *a)
         a->greeted = true;
         backoff_reset(&a->wait);
         timer_start(a->renew, a->renew_ms);
+        a->unacknowledged = 0;
+        if (all->slots)
+                offer(a);
         if (++all->greeted < all->count)
                 return;
         printf("%lld %zu\n", (long long)(clock_boot_ms() - all->since_ms), all->dials);
@@ -146,6 +227,8 @@ static void on_message(void *arg, struct session *session, const ProtobufCMessag
                 say(a, &m, DROVER__TO_SERVER__KIND_INVENTORY);
                 return;
         case DROVER__TO_AGENT__KIND_INVENTORY_REPLY: on_greeted(a); return;
+        case DROVER__TO_AGENT__KIND_ASSIGN: on_assign(a, said->assign); return;
+        case DROVER__TO_AGENT__KIND_RESULT_ACK: on_acknowledged(a, said->result_ack); return;
         case DROVER__TO_AGENT__KIND_ERROR:
                 fprintf(stderr, "swarm: %s: %s\n", a->name, said->error->text);
                 return;
@@ -198,8 +281,10 @@ int main(int argc, char **argv)
         struct rlimit files;
         struct err err;
 
-        must(argc == 4, "usage: swarm ADDRESS TOKEN COUNT");
+        must(argc == 4 || argc == 5, "usage: swarm ADDRESS TOKEN COUNT [SLOTS]");
         struct swarm all = {.address = argv[1], .token = argv[2], .count = strtoul(argv[3], NULL, 10)};
+        if (argc == 5)
+                all.slots = (uint32_t)strtoul(argv[4], NULL, 10);
         must(all.count > 0 && all.count <= COUNT_MAX, "from 1 to 50000 agents");
         getrlimit(RLIMIT_NOFILE, &files);
         files.rlim_cur = files.rlim_max;

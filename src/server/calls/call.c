@@ -74,7 +74,7 @@ static void prepare_step(struct call *c, enum call_place place, call_fn *fn)
 void call_core(struct call *c, call_fn *fn)
 {
         prepare_step(c, CALL_CORE, fn);
-        server_to_core(c->server, &c->task);
+        server_to_core_priority(c->server, &c->task);
 }
 
 void call_reader(struct call *c, call_fn *fn)
@@ -95,9 +95,9 @@ void call_io(struct call *c, call_fn *fn)
 
         prepare_step(c, CALL_IO, fn);
         if (from == CALL_CORE)
-                turn_send(c->server->turn, &c->task, c->when);
+                turn_reply(c->server->turn, &c->task, c->when);
         else if (from != CALL_IO)
-                server_to_io(c->server, &c->task);
+                server_to_io_priority(c->server, &c->task);
         else
                 run_call(c->server, &c->task);
 }

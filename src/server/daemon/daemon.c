@@ -231,7 +231,7 @@ int server_open(struct server *s, struct recovered *ret, struct err *err)
         s->remote_agents = s->config.listen.count > 0;
         s->loop = loop_new();
         s->core_mail = mailbox_new(s->loop, receive, received, s);
-        s->core_fair = fair_new(s, server_to_core);
+        s->core_fair = fair_new(s, server_to_core_priority);
         s->reader_fair = fair_new(s, server_to_reader);
         s->catalog_fair = fair_new(s, server_to_catalog);
         s->agents = agents_new(s, command_handlers);

@@ -30,6 +30,19 @@ void server_to_io(struct server *s, struct task *t)
                 task_drop(t);
 }
 
+void server_to_core_priority(struct server *s, struct task *t)
+{
+        mailbox_post_priority(s->core_mail, &t->mail);
+}
+
+void server_to_io_priority(struct server *s, struct task *t)
+{
+        if (s->io_mail)
+                mailbox_post_priority(s->io_mail, &t->mail);
+        else
+                task_drop(t);
+}
+
 void server_to_reader(struct server *s, struct task *t)
 {
         mailbox_post(s->reader_mail, &t->mail);

@@ -97,6 +97,10 @@ const struct config *server_settings(const struct server *s);
 /* Post a task to a thread, from any thread. The call takes the task. */
 void server_to_core(struct server *s, struct task *t);
 void server_to_io(struct server *s, struct task *t); /* drops the task if the I/O thread has not started */
+/* The same with priority over the others (ev/mailbox.h), for calls of the API: they do not wait for all that
+ * thousands of agents have to say. */
+void server_to_core_priority(struct server *s, struct task *t);
+void server_to_io_priority(struct server *s, struct task *t);
 void server_to_reader(struct server *s, struct task *t);
 void server_to_catalog(struct server *s, struct task *t);
 void task_drop(struct task *t);

@@ -30,9 +30,10 @@ struct commit {
         size_t bytes;              /* in the batch */
         int64_t given_ns;          /* when the store received the batch */
         struct turn *turn;
-        /* replies that wait for this commit; NULL: none. Under the lock once the commit is closed */
-        struct deferred_replies *out;
-        bool left; /* the batch is durable and `out` was sent. Under the lock */
+        /* what waits for this commit: replies to calls, and messages to agents; NULL: none. Under the lock
+         * once the commit is closed */
+        struct deferred_replies *replies, *out;
+        bool left; /* the batch is durable and these were sent. Under the lock */
 };
 struct turn {
         struct server *server;
@@ -110,12 +111,16 @@ static void deferred_add(struct deferred_replies *o, struct task *task)
         o->tail = (struct task **)&task->mail.next;
 }
 
-/* Appends `behind`, which is not empty, to `o`, and frees it. */
-static void deferred_append(struct deferred_replies *o, struct deferred_replies *behind)
+/* Moves `behind`, which may be NULL, to the end of *o. */
+static void deferred_append(struct deferred_replies **o, struct deferred_replies *behind)
 {
-        *o->tail = behind->first;
-        o->tail = behind->tail;
-        free(behind);
+        if (*o && behind) {
+                *(*o)->tail = behind->first;
+                (*o)->tail = behind->tail;
+                free(behind);
+        } else if (behind) {
+                *o = behind;
+        }
 }
 
 /* ---- commits */
@@ -130,10 +135,20 @@ static struct commit *commit_new(struct turn *t)
 
 static void commit_free(struct commit *c)
 {
+        if (c->replies)
+                deferred_drop(&c->replies->task);
         if (c->out)
                 deferred_drop(&c->out->task);
         store_batch_free(c->batch);
         free(c);
+}
+
+static void send_deferred(struct turn *t, struct deferred_replies *replies, struct deferred_replies *out)
+{
+        if (replies)
+                server_to_io_priority(t->server, &replies->task);
+        if (out)
+                server_to_io(t->server, &out->task);
 }
 
 /* Marks the commit as durable and sends its replies. Runs on the store's thread. */
@@ -144,24 +159,23 @@ static void commit_release(struct commit *c, uint64_t seq)
         pthread_mutex_lock(&t->lock);
         atomic_store(&t->server->durable_seq, seq);
         c->left = true;
-        if (c->out)
-                server_to_io(t->server, &c->out->task);
-        c->out = NULL;
+        send_deferred(t, c->replies, c->out);
+        c->replies = c->out = NULL;
         pthread_mutex_unlock(&t->lock);
 }
 
 /* Adds replies that follow this commit without belonging to its batch. */
-static void commit_follow(struct commit *c, struct deferred_replies *behind)
+static void commit_follow(struct commit *c, struct deferred_replies *replies, struct deferred_replies *out)
 {
         struct turn *t = c->turn;
 
         pthread_mutex_lock(&t->lock);
-        if (c->left)
-                server_to_io(t->server, &behind->task);
-        else if (c->out)
-                deferred_append(c->out, behind);
-        else
-                c->out = behind;
+        if (c->left) {
+                send_deferred(t, replies, out);
+        } else {
+                deferred_append(&c->replies, replies);
+                deferred_append(&c->out, out);
+        }
         pthread_mutex_unlock(&t->lock);
 }
 
@@ -250,16 +264,28 @@ static bool open_has_records(const struct turn *t)
         return t->open->batch && !store_batch_empty(t->open->batch);
 }
 
-void turn_send(struct turn *t, struct task *task, enum turn_when when)
+/* False: the task waits for nothing. */
+static bool defer(struct turn *t, struct deferred_replies **list, struct task *task, enum turn_when when)
 {
         t->urgent |= when == TURN_DURABLE;
-        if (when == TURN_NOW || (when == TURN_READ && t->full)) {
+        if (when == TURN_NOW || (when == TURN_READ && t->full))
+                return false;
+        if (!*list)
+                *list = deferred_new();
+        deferred_add(*list, task);
+        return true;
+}
+
+void turn_send(struct turn *t, struct task *task, enum turn_when when)
+{
+        if (!defer(t, &t->open->out, task, when))
                 server_to_io(t->server, task);
-                return;
-        }
-        if (!t->open->out)
-                t->open->out = deferred_new();
-        deferred_add(t->open->out, task);
+}
+
+void turn_reply(struct turn *t, struct task *task, enum turn_when when)
+{
+        if (!defer(t, &t->open->replies, task, when))
+                server_to_io_priority(t->server, task);
 }
 
 bool turn_full(const struct turn *t)
@@ -408,15 +434,15 @@ static void close_open(struct turn *t)
 /* The turn has nothing for the disk: its replies follow the last commit under way. */
 static void follow_last(struct turn *t)
 {
-        struct deferred_replies *out = t->open->out;
+        struct deferred_replies *replies = t->open->replies, *out = t->open->out;
 
-        if (!out)
+        if (!replies && !out)
                 return;
-        t->open->out = NULL;
+        t->open->replies = t->open->out = NULL;
         if (t->last)
-                commit_follow(t->last, out);
+                commit_follow(t->last, replies, out);
         else
-                server_to_io(t->server, &out->task);
+                send_deferred(t, replies, out);
 }
 
 void turn_beat(struct turn *t)

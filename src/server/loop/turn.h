@@ -42,6 +42,8 @@ struct store_batch *turn_batch(struct turn *t); /* the batch of this turn */
 struct store_batch *turn_inform(struct turn *t);
 /* Sends a task to the I/O thread and takes it. */
 void turn_send(struct turn *t, struct task *task, enum turn_when when);
+/* The same for the reply to a call of the API, which has priority over what agents are sent. */
+void turn_reply(struct turn *t, struct task *task, enum turn_when when);
 /* Commits a record, so that another server sees in the store that this one lives; does nothing while the
  * store is busy. Within a turn. */
 void turn_beat(struct turn *t);
