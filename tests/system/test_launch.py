@@ -1,5 +1,6 @@
 """MPI programs over several agents: drover-launch takes the place of ssh, and starts MPI's daemons on the job's other nodes."""
 import os
+import shutil
 
 import pytest
 
@@ -8,6 +9,7 @@ from drover import Daemon, sh, wait_until
 from netns import Net
 from test_chirp import Peer
 from test_parallel import program
+from users import ONE, Site
 
 PORT = 7470
 # Node 0 has the launcher; the others wait until it has ended.
@@ -170,3 +172,17 @@ def test_who_may_start_what(instance):
     sets = instance.submit(sh(f"echo ${{DROVER_CHIRP-none}} >{instance.work}/sets.$0", queue="queue 2", set_size=2).replace("sets.$0'", "sets.$0' $(Node)"))
     instance.wait(sets)
     assert instance.read("sets.0") == "none\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run jobs of several users")
+def test_as_the_jobs_user(instance):
+    """Both nodes at root's agent: what one starts on the other is the job's user's, and MPI works so."""
+    site = Site(instance)
+    site.agent(more="cpus: 4\n")
+    shutil.copy(program(instance, "openmpi"), site.home(ONE))
+    said = os.path.join(site.home(ONE), "said")
+    script = SCRIPT + f"exec >{said} 2>&1; $DROVER_LAUNCH $(sed -n 3p $DROVER_HOSTS) \"id -u; pwd\"; mpirun.openmpi ./sum.openmpi"
+    request = site.submit(ONE, script, jobs=2, JobUniverse=11, SetSize=2, RequestCpus=2, ShouldTransferFiles="NO")
+    instance.wait(request, code=None)
+    said = site.text(ONE, "said").splitlines()
+    assert said[:2] == [str(ONE.pw_uid), site.home(ONE)] and sum(line.endswith("of 4 on ?: sum 6") for line in said) == 4, said

@@ -58,9 +58,9 @@ class Site:
         os.chmod(os.path.dirname(instance.base), 0o711)
         os.chmod(instance.base, 0o711)
         os.makedirs(self.bin)
-        for name in ("drover", "drover-agent", "drover-mover", "drover-shepherd"):
+        for name in ("drover", "drover-agent", "drover-mover", "drover-shepherd", "drover-launch"):
             shutil.copy(instance.program(name), self.bin)
-            os.chmod(os.path.join(self.bin, name), 0o755 if name == "drover" else 0o711)  # as they are installed
+            os.chmod(os.path.join(self.bin, name), 0o755 if name in ("drover", "drover-launch") else 0o711)  # as they are installed
         instance.port = free_port()
         self.state = os.path.join(instance.base, "node")
         for user in (ONE, TWO, LOW):

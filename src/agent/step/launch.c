@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,11 +42,17 @@ int launch_write(const struct attempt *at, struct err *err)
                 return err_set(err, -E2BIG, "the list of the job's nodes is longer than %u MiB",
                                HOSTS_MAX >> 20);
         sandbox_name(at, name);
-        box = openat(at->a->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (box < 0)
-                return err_set(err, -errno, "the job's folder cannot be opened: %s", strerror(errno));
-        r = fs_write(box, SANDBOX_HOSTS, buf_view(&hosts), at->a->users_path ? 0644 : 0600, false, err);
-        close(box);
+        /* made elsewhere and moved, like the socket for calls: with `users` the folder is another user's,
+         * where we may put files and no more */
+        r = fs_write(at->a->dir, "hosts.tmp", buf_view(&hosts), at->a->users_path ? 0644 : 0600, false, err);
+        if (r < 0)
+                return r;
+        box = openat(at->a->jobs, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (box < 0 || renameat(at->a->dir, "hosts.tmp", box, SANDBOX_HOSTS) < 0)
+                r = err_set(err, -errno, "the list of nodes cannot be put into the job's folder: %s",
+                            strerror(errno));
+        if (box >= 0)
+                close(box);
         return r;
 }
 
