@@ -23,7 +23,7 @@ const struct keyword keywords[] = {
          "Variables, in the old (`A=1;B=2`) or the new syntax (`\"A=1 B=2\"`)."},
         {"getenv", "get_env get_environment", ACTS, OTHER, "Environment", NULL,
          "`True`, or a list of names and patterns of variables to copy at submit; `!name` leaves one out."},
-        {"universe", NULL, ACTS, OTHER, "JobUniverse", NULL,
+        {"universe", "JobUniverse", ACTS, OTHER, "JobUniverse", NULL,
          "`vanilla`, `container`, `docker`, `grid`, `local`, `scheduler`, `parallel` or `data`; see UNIVERSES."},
         {"transfer_executable", "TransferExecutable", ACTS, OTHER, "TransferExecutable", NULL,
          "`False`: the program is at the place already, under the name given."},
@@ -72,8 +72,8 @@ const struct keyword keywords[] = {
          "and for times `ISO_DATE` (`2026-01-31 12:00:00`, the default), `LEGACY` (`01/31 12:00:00`), `UTC`, `SUB_SECOND`; "
          "`!` before a word takes it back. Drover's own; the server may have another default. Jobs that share a log "
          "should agree about its form."},
-        {"submit_event_notes", NULL, ACTS, STRING, "SubmitEventNotes", NULL, "A line for the submit event in the log."},
-        {"submit_event_user_notes", NULL, ACTS, STRING, "SubmitEventUserNotes", NULL,
+        {"submit_event_notes", "SubmitEventNotes", ACTS, STRING, "SubmitEventNotes", NULL, "A line for the submit event in the log."},
+        {"submit_event_user_notes", "SubmitEventUserNotes", ACTS, STRING, "SubmitEventUserNotes", NULL,
          "A second line for the submit event in the log."},
         {"initialdir", "initial_dir job_iwd Iwd", ACTS, OTHER, "Iwd", NULL,
          "The folder that relative paths start from; the folder of the submit if not given."},
@@ -90,7 +90,7 @@ const struct keyword keywords[] = {
         {"prefer_storage", NULL, ACTS, OTHER, NULL, NULL, "With **dataset**: stores, the best one first; of each file the replica in the best one is taken."},
         {"transfer_input_files", "TransferInputFiles TransferInput", ACTS, OTHER, "TransferInput", NULL,
          "Files, folders and URLs the job needs, parted by commas."},
-        {"preserve_relative_paths", NULL, ACTS, OTHER, NULL, NULL,
+        {"preserve_relative_paths", "PreserveRelativePaths", ACTS, OTHER, NULL, NULL,
          "`True`: refused where an input is named by a relative path with a folder in it, for inputs are named by the last part "
          "of their path; fine with all others."},
         {"transfer_output_files", "TransferOutputFiles TransferOutput", ACTS, OTHER, "TransferOutput", NULL,
@@ -124,11 +124,11 @@ const struct keyword keywords[] = {
         {"require_gpus", "RequireGPUs", ACTS, OTHER, "RequireGPUs", NULL,
          "An expression over the properties of one GPU (Capability, GlobalMemoryMb, …); as many as are requested must "
          "fulfil it."},
-        {"gpus_minimum_capability", NULL, ACTS, OTHER, "RequireGPUs", NULL, "The least Capability of each GPU."},
-        {"gpus_maximum_capability", NULL, ACTS, OTHER, "RequireGPUs", NULL, "The greatest Capability of each GPU."},
-        {"gpus_minimum_memory", NULL, ACTS, OTHER, "RequireGPUs", NULL,
+        {"gpus_minimum_capability", "GPUsMinCapability", ACTS, OTHER, "RequireGPUs", NULL, "The least Capability of each GPU."},
+        {"gpus_maximum_capability", "GPUsMaxCapability", ACTS, OTHER, "RequireGPUs", NULL, "The greatest Capability of each GPU."},
+        {"gpus_minimum_memory", "GPUsMinMemory", ACTS, OTHER, "RequireGPUs", NULL,
          "The least memory of each GPU: a number with K, M, G or T (MiB without)."},
-        {"gpus_minimum_runtime", NULL, ACTS, OTHER, "RequireGPUs", NULL,
+        {"gpus_minimum_runtime", "GPUsMinRuntime", ACTS, OTHER, "RequireGPUs", NULL,
          "The least version of the GPU's runtime: `12.1`, or `12010`."},
         {"request_*", NULL, ACTS, OTHER, "Request…", NULL,
          "Units of a resource of that name, which places declare: `request_licences = 2` sets RequestLicences, and the "
@@ -176,13 +176,13 @@ const struct keyword keywords[] = {
          "The image to run in, by its name in a registry. The place must run containers."},
         {"container_target_dir", "ContainerTargetDir", ACTS, STRING, "ContainerTargetDir", NULL,
          "Where the job's folder is in the container; at the same path as outside."},
-        {"transfer_container", NULL, ACTS, EXPR, "TransferContainer", NULL,
+        {"transfer_container", "TransferContainer", ACTS, EXPR, "TransferContainer", NULL,
          "`False` leaves the file of **container_image** where it is, when it is a relative path or a URL of one."},
         {"docker_network_type", "DockerNetworkType", ACTS, STRING, "DockerNetworkType", NULL,
          "`none`, `host`, or another network that the place allows; as the place has it."},
         {"docker_pull_policy", "DockerPullPolicy", ACTS, STRING, "DockerPullPolicy", NULL,
          "`always`: the image is fetched again before the job starts, unless the place fetches none."},
-        {"docker_override_entrypoint", NULL, ACTS, EXPR, "DockerOverrideEntrypoint", NULL,
+        {"docker_override_entrypoint", "DockerOverrideEntrypoint", ACTS, EXPR, "DockerOverrideEntrypoint", NULL,
          "`True` runs the executable in place of the image's entry point."},
         {"container_*", NULL, REFUSED, OTHER, NULL, NULL, "No ports of containers are opened."},
         {"docker_*", NULL, REFUSED, OTHER, NULL, NULL, "Credentials for registries are not passed on."},
@@ -235,7 +235,7 @@ const struct keyword keywords[] = {
          "that found none is held with code 20."},
         {"job_lease_duration", "JobLeaseDuration", ACTS, EXPR, "JobLeaseDuration", NULL,
          "For how many seconds a job goes on running when its agent has lost the server; the server's default if not given."},
-        {"checkpoint_exit_code", "CheckpointExitCode", ACTS, EXPR, "CheckpointExitCode", NULL,
+        {"checkpoint_exit_code", "CheckpointExitCode SuccessCheckpointExitCode", ACTS, EXPR, "CheckpointExitCode", NULL,
          "The exit code by which the program says that it has made a checkpoint: its files are kept, and it is started again. "
          "See CHECKPOINTS."},
         {"transfer_checkpoint_files", "TransferCheckpoint", ACTS, STRING, "TransferCheckpoint", NULL,
@@ -257,7 +257,7 @@ const struct keyword keywords[] = {
         {"use_scitokens", "use_scitoken", ACTS, EXPR, "UseSciTokens", NULL,
          "`True`: the token in `scitokens_file`, $BEARER_TOKEN_FILE or */tmp/bt_u*UID is stored as the credential *scitokens*, "
          "and given to the job."},
-        {"scitokens_file", NULL, ACTS, STRING, "ScitokensFile", NULL, "The file with the token for `use_scitokens`."},
+        {"scitokens_file", "ScitokensFile", ACTS, STRING, "ScitokensFile", NULL, "The file with the token for `use_scitokens`."},
         {"rerun_on_lost", "RerunOnLost", ACTS, STRING, "RerunOnLost", NULL,
          "When a job runs again of whose agent nothing is heard: `safe` (the default), when its lease has ended and nothing of "
          "it can be left; `eager`, at the first missed renewal, although it may then run twice at a time. Drover's own."},
