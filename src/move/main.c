@@ -290,6 +290,8 @@ static void print_report(const struct placement *p, const struct placement_repor
                 json_kbool(&j, "third_party", r->third_party);
         if (*r->way)
                 json_kstrz(&j, "from", r->way);
+        if (r->files == 1 && *r->to)
+                json_kstrz(&j, "to", r->to);
         if (r->files == 1 && *r->adler32)
                 json_kstrz(&j, "adler32", r->adler32);
         if (r->files == 1 && *r->sha256)

@@ -709,6 +709,8 @@ static int try_ways(struct work *w, struct ways *ways, struct err *err)
                 if (r == 0) {
                         MEM_CLEANUP char *shown = move_url_shown(ways->v[i].src);
                         snprintf(w->report->way, sizeof(w->report->way), "%s", shown);
+                        MEM_CLEANUP char *there = move_url_shown(ways->v[i].dest ? ways->v[i].dest : "");
+                        snprintf(w->report->to, sizeof(w->report->to), "%s", there);
                         return 0;
                 }
                 if (r == -ECANCELED)

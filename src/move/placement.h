@@ -76,7 +76,8 @@ struct placement_report {
         bool third_party;                           /* the last file went from server to server */
         char sha256[SUMS_TEXT], adler32[SUMS_TEXT]; /* checksums of the last file; "": unknown */
         char way[MOVE_URL_MAX / 8];                 /* URL that it came from, without password */
-        char text[1024];                            /* error message */
+        char to[MOVE_URL_MAX / 8]; /* URL at which the last file of a transfer is, without password */
+        char text[1024];           /* error message */
         int64_t took_ms;
 };
 

@@ -1,4 +1,5 @@
 """Graphs whose data are planned: through one store, brought once, taken out, cleaned up, within a limit."""
+import hashlib
 import os
 
 import agents
@@ -70,8 +71,11 @@ def test_through_a_store(site):
     said = site.cli("dag", "submit", "--plan", site.web.url + "work", "--dry-run", "one.dag")
     assert f"stage-in   {site.ftp.url.split('/pub')[0]}  7 files" in said, said
     assert f"stage-out  {site.far.url.split('/dav')[0]}  7 files" in said and f"clean-up   {site.web.url.split('/dav')[0]}  14 files" in said
-    request = site.json("dag", "submit", "--plan", site.web.url + "work", "one.dag")["id"]
+    request = site.json("dag", "submit", "--plan", site.web.url + "work", "--register", "run=7", "one.dag")["id"]
     site.wait(str(request))
+    files = wait_until(lambda: (f := site.json("catalog", "query", "run=7")["files"]) and len(f) == NODES + 1 and f)
+    assert {"sha256:" + hashlib.sha256(site.far.read(os.path.basename(f["name"]))).hexdigest() for f in files} == {f["checksum"] for f in files}
+    assert {r["url"] for f in files for r in f["replicas"]} == {site.far.url + name for name in ["end"] + [f"mid{n}" for n in range(NODES)]}
     assert site.far.read("end") == "".join(f"{n}\nall\n" for n in range(NODES)).encode()
     assert site.far.read("mid3") == b"3\nall\n"
     assert not [row for row in site.far.requests("GET") if "mid" in row[2]]  # read at the store

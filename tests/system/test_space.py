@@ -124,8 +124,8 @@ def test_what_the_store_says(place):
 def test_wrong_words(place):
     url = place.web.url
     for more, why in (({"reserve_size": "1M"}, "needs reserve_id"), ({"reserve_id": "3"}, "needs reserve_size"),
-                      ({"reserve_id": "a/b", "reserve_size": "1M"}, "the name of a lot has"), ({"reserve_id": "3", "reserve_size": "big"}, "is no size"),
-                      ({"reserve_id": "3", "reserve_size": "1M", "duration": "soon"}, "is no time")):
+                      ({"reserve_id": "a/b", "reserve_size": "1M"}, "the name of a lot has"), ({"reserve_id": "3", "reserve_size": "big"}, "is not a size"),
+                      ({"reserve_id": "3", "reserve_size": "1M", "duration": "soon"}, "is not a time")):
         assert why in place.cli("submit", "-", stdin=data(url, dap_type="reserve", **more), code=1).err
     assert "the job writes to none" in place.cli("submit", "-", stdin=data(place.ftp.url, dap_type="release", reserve_id=3), code=1).err
     place.cli("stores", "--used", "dav=some", "--owner", "ann@local", code=2)

@@ -127,6 +127,7 @@ static int make_plan(struct submit *s, const struct form_world *w, const struct 
                                                  .space = s->stage_space,
                                                  .file_size = s->stage_file_size,
                                                  .reserve_s = s->stage_reserve_s,
+                                                 .registers = s->stage_registers,
                                                  .condor = o};
 
         return dag_plan(w, &options, &s->form, &s->plan, err);

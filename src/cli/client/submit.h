@@ -41,8 +41,9 @@ struct submit {
         /* DAG: URL of the store that its data are planned through (jdl/dag/plan.h), or NULL */
         const char *stage;
         uint64_t stage_space, stage_file_size, stage_reserve_s;
-        struct buf plan;            /* report of the plan, for people */
-        uint64_t max_pre, max_post; /* scripts of a DAG that may run at once; 0: any number */
+        const char *stage_registers; /* NULL: none */
+        struct buf plan;             /* report of the plan, for people */
+        uint64_t max_pre, max_post;  /* scripts of a DAG that may run at once; 0: any number */
         struct form form;
         size_t warned; /* number of the form's warnings that were printed */
         struct ship ship;

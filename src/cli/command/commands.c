@@ -369,6 +369,9 @@ static const struct option_row dag_options[] = {
         {"file-size", 0, OPTION_TEXT, "SIZE", "With --space: what a file takes at most."},
         {"reserve", 0, OPTION_DURATION, "TIME",
          "With --space: reserve it for so long, by a first job of the graph; a last one ends that."},
+        {"register", 0, OPTION_TEXT, "VALUE",
+         "With --plan: register the files that are taken to their places in the catalog; VALUE is that of "
+         "register_outputs: true, or metadata as in run=7, pass=2."},
         {"dot", 0, OPTION_FLAG, NULL,
          "With show: print the graph in the language of Graphviz, coloured by state."},
         {"svg", 0, OPTION_FLAG, NULL, "With show: print a picture of the graph as SVG, coloured by state."},

@@ -83,7 +83,7 @@ int placement_size(struct reader *r, const char *keyword)
             bytes >> 20 > OUTPUT_MIB_MAX)
                 return entry_fail(r, &e,
                                   "'" STR_FMT
-                                  "' is no size: write 2G or 100 MB, the same for all jobs of a queue "
+                                  "' is not a size: write 2G or 100 MB, the same for all jobs of a queue "
                                   "statement",
                                   STR_ARG(str_head(entry_unquoted(&e), 60)));
         buf_printf(&mib, "%llu", (unsigned long long)((bytes - 1) >> 20) + 1);
@@ -204,6 +204,8 @@ int placement_make(struct reader *r)
                              "a checksum, as in sha256:HEX, adler32:HEX or md5:HEX");
         if (rc >= 0)
                 rc = word_of(r, "third_party", "DapThirdParty", is_third, "auto, never or always");
+        if (rc >= 0 && copies && settings_get(r, STR("register_outputs"))) /* the bytes are summed here */
+                attribute_default_string(r, "DapThirdParty", "never");
         if (rc >= 0)
                 rc = word_of(r, "verify_copy", "DapVerify", is_verify, "store or read");
         if (rc >= 0)

@@ -414,6 +414,8 @@ static int add_group(struct plan *p, struct group *g)
         if (p->lot.n && copies && strcmp(g->what, "stage-out") != 0)
                 buf_printf(&text, "transfer_output_size = %lluB\n",
                            (unsigned long long)p->options->file_size);
+        if (p->options->registers && strcmp(g->what, "stage-out") == 0)
+                buf_printf(&text, "register_outputs = %s\n", p->options->registers);
         buf_printf(&text, "on_dependency_failure = remove\ndescription = %s %s\nqueue\n", g->what, g->link);
         o.items = &items;
         g->base = (uint32_t)form_members(p->form);
@@ -687,6 +689,10 @@ static void report(const struct plan *p, struct buf *out)
                 buf_printf(out, "space      %llu MiB at most, of %llu MiB\n",
                            (unsigned long long)(p->peak >> 20),
                            (unsigned long long)(p->options->space >> 20));
+        for (uint32_t i = 0; p->options->registers && i < p->group_count; i++)
+                if (strcmp(p->groups[i].what, "stage-out") == 0)
+                        buf_printf(out, "register   %s  %u %s\n", p->groups[i].link, p->groups[i].count,
+                                   p->groups[i].count == 1 ? "file" : "files");
         if (p->skipped_parts)
                 buf_printf(out, "unchanged  %u %s\n", p->skipped_parts,
                            p->skipped_parts == 1 ? "submit description: its files differ by job, register "

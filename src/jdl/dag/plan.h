@@ -16,12 +16,13 @@
 #include "jdl/form.h"
 
 struct dag_plan_options {
-        const char *stage;  /* a URL that ends with '/' */
-        const char *tag;    /* letters and digits: name of the request's own folder in it */
-        uint64_t space;     /* maximum bytes in the store at one time; 0: any number */
-        uint64_t file_size; /* assumed bytes of a file; needed with `space` */
-        uint64_t reserve_s; /* with `space`: that space is a lot of the store for so many seconds, which a
-                               first job makes and a last one ends; 0: it is not reserved */
+        const char *stage;     /* a URL that ends with '/' */
+        const char *tag;       /* letters and digits: name of the request's own folder in it */
+        uint64_t space;        /* maximum bytes in the store at one time; 0: any number */
+        uint64_t file_size;    /* assumed bytes of a file; needed with `space` */
+        uint64_t reserve_s;    /* with `space`: that space is a lot of the store for so many seconds, which a
+                                  first job makes and a last one ends; 0: it is not reserved */
+        const char *registers; /* value of register_outputs for the files that are taken out; NULL: none */
         const struct condor_options *condor;
 };
 /* Adds parts and edges to the form of a DAG, and changes inputs and outputs of its parts. The report, for

@@ -147,9 +147,6 @@ static void set_files(struct maker *k, Drover__Template *t)
         else
                 t->all_outputs = true;
         t->output_destination = text(k, k->attr.OutputDestination);
-        t->register_outputs =
-                text_of(k, symbols_intern(core_symbols(k->server->core), STR("RegisterOutputs")), &v) &&
-                v.n && !str_ieqz(v, "false");
         if (text_of(k, k->attr.TransferOutputRemaps, &v))
                 t->n_output_remaps = pairs(k, v, &t->output_remaps);
 }
@@ -544,6 +541,7 @@ static void template_fill(struct maker *k, Drover__Template *t, const struct cor
 {
         BUF_CLEANUP struct buf credentials = {0};
         bool streams[2];
+        struct str registers;
         char **names;
 
         t->request = k->request;
@@ -562,6 +560,10 @@ static void template_fill(struct maker *k, Drover__Template *t, const struct cor
         for (size_t i = 0; i < t->n_variables; i++)
                 t->variables[i] = message_text(k->m, str_of(names[i]));
         t->output_bytes_max = core_part_space(k->server->core, k->request, k->part);
+        t->register_outputs =
+                text_of(k, symbols_intern(core_symbols(k->server->core), STR("RegisterOutputs")),
+                        &registers) &&
+                registers.n && !str_ieqz(registers, "false");
         if (!set_steps(k, t))
                 set_files(k, t);
         set_file_list(k, t);

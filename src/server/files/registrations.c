@@ -223,12 +223,13 @@ static bool goes_there(const struct place *p, struct str canonical)
 {
         const struct core_result *r = p->result;
         struct core *c = p->server->core;
-        BUF_CLEANUP struct buf text = {0};
+        BUF_CLEANUP struct buf text = {0}, type = {0};
         struct str rest, one;
 
         if (core_member_text(c, r->request, r->member, p->names.OutputDestination, &text) == 0 &&
-            is_at(p, canonical, buf_view(&text), false))
-                return true;
+            is_at(p, canonical, buf_view(&text),
+                  core_member_text(c, r->request, r->member, p->names.DapType, &type) == 0))
+                return true; /* a transfer's destination is the file itself */
         buf_reset(&text);
         if (core_member_text(c, r->request, r->member, p->names.TransferOutputRemaps, &text) != 0)
                 return false;

@@ -80,6 +80,9 @@ static int read_plan(const struct options *o, struct submit *s, struct buf *ret)
         if (code != 0)
                 return code;
         s->stage_reserve_s = (uint64_t)options_number(o, "reserve", 0);
+        s->stage_registers = options_text(o, "register");
+        if (s->stage_registers && (!stage || strpbrk(s->stage_registers, "\r\n")))
+                return cli_error(CLI_USAGE, "--register is for --plan, and one line: true, or run=7, pass=2");
         if (s->stage_reserve_s && !s->stage_space)
                 return cli_error(CLI_USAGE, "--reserve needs --space, which is what is reserved");
         if (!stage)
