@@ -1,4 +1,5 @@
 """What the settings have for requests under a name: who may use what, what comes of it, and a change without a restart."""
+import json
 import os
 import re
 import signal
@@ -221,3 +222,28 @@ def test_an_external_monitor(instance):
     instance.write("waits", "Short = 60\nLong = 600\n")
     wait_until(lambda: first("short"))
     assert where(instance, instance.run(sh("exit 0", queue="queue 3"), "--policy", "queue_monitor")) == ["short"] * 3
+
+
+CATALOGS = """
+catalogs:
+  good: {query: 'tpc=1'}
+  theirs: {query: 'tpc=1', users: ["*@elsewhere"]}
+"""
+
+
+def test_catalogs_of_the_settings(instance):
+    """A name for a part of the catalog; who may not use it learns so."""
+    os.makedirs(instance.dir, mode=0o700, exist_ok=True)
+    with open(os.path.join(instance.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
+        f.write(CATALOGS)
+    instance.up()
+    files = [instance.write(f"f{i}", str(i)) for i in range(4)]
+    lines = [json.dumps({"name": f"f{i}", "metadata": {"tpc": i % 2, "run": i}, "replicas": [{"url": f"file:{p}"}]}) for i, p in enumerate(files)]
+    instance.cli("catalog", "import", "-", stdin="\n".join(lines))
+    text = "executable = /bin/cat\ntransfer_executable = False\narguments = $(file)\nrequest_memory = 32 MB\ndataset = catalog:{}\nfiles_per_job = 1\nqueue\n"
+    assert len(instance.history(instance.run(text.format("good?")))) == 2
+    assert len(instance.history(instance.run(text.format("good?run=>2")))) == 1
+    assert len(instance.history(instance.run(text.format("?run=>2")))) == 2
+    assert 'you may not use the catalog "theirs"' in refused(instance, text.format("theirs?"))
+    assert 'there is no catalog "other": it would be a program' in refused(instance, text.format("other?"))
+    assert instance.call("GET", "/v1/catalog/files?catalog=good&query=where%3Dtrue")[1]["files"][0]["name"] == "f1"

@@ -73,10 +73,15 @@ int catalog_files(void *arg, struct str name, struct str query, bool events, con
         struct form_replica *replicas;
         struct buf next BUF_CLEANUP = {0};
         struct arena arena = {0};
-        int rc = 0;
+        struct err none = {""};
+        int rc = 0, status = 0;
 
-        if (name.n)
-                return catalog_program_files(name, query, events, order, fn, to, err);
+        if (name.n) { /* where it is no program, the server's settings may have it */
+                rc = catalog_program_files(name, query, events, order, fn, to, err);
+                if (rc != -ENOENT)
+                        return rc;
+                none = *err;
+        }
         replicas = mem_array(NULL, CATALOG_REPLICAS_MAX, sizeof(*replicas));
         do {
                 struct api_answer answer API_ANSWER_CLEANUP = {0};
@@ -88,10 +93,12 @@ int catalog_files(void *arg, struct str name, struct str query, bool events, con
                 buf_addz(&path, "/v1/catalog/files?limit=10000");
                 if (events || order)
                         buf_addz(&path, "&metadata=1");
+                api_query(&path, "catalog", name);
                 api_query(&path, "query", query);
                 api_query(&path, "after", buf_view(&next));
                 buf_reset(&next);
                 rc = api_call(arg, &(struct api_request){.path = buf_z(&path)}, &answer, err);
+                status = answer.status;
                 if (rc != 0)
                         break;
                 list = view_enter(answer.root, "files");
@@ -108,5 +115,7 @@ int catalog_files(void *arg, struct str name, struct str query, bool events, con
         } while (next.n);
         arena_deinit(&arena);
         free(replicas);
+        if (rc != 0 && name.n && (status == 0 || status == 404))
+                *err = none; /* neither here nor there, or no server answers */
         return rc == 0 ? 0 : -EIO;
 }

@@ -77,6 +77,7 @@ static const struct setting {
         {"dispatchers", KIND_NESTED, offsetof(struct config, presets), config_presets_read_dispatchers, true},
         {"virtual_queues", KIND_NESTED, offsetof(struct config, presets), config_presets_read_queues, true},
         {"policies", KIND_NESTED, offsetof(struct config, presets), config_presets_read_policies, true},
+        {"catalogs", KIND_NESTED, offsetof(struct config, presets), config_presets_read_catalogs, true},
         {"defaults", KIND_NESTED, offsetof(struct config, presets), config_presets_read_defaults, true},
 };
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))

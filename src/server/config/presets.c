@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/format/doc.h"
 #include "base/job/args.h"
-#include "base/map.h"
+#include "catalog/query.h"
 #include "classad/expr.h"
 #include "classad/print.h"
 #include "core/accounts/share.h"
@@ -44,31 +44,42 @@ bool preset_is_attribute(struct str name)
         return false;
 }
 
-static void preset_free(struct preset *x)
+static void list_deinit(struct preset_list *l)
 {
-        free(x->users);
-        free(x->attributes);
-        free(x->members);
-        free(x);
+        for (size_t i = 0; i < l->count; i++) {
+                free(l->v[i]->users);
+                free(l->v[i]->attributes);
+                free(l->v[i]->members);
+                free(l->v[i]);
+        }
+        free(l->v);
 }
 
 void config_presets_deinit(struct config_presets *p)
 {
-        for (int k = 0; k < PRESET_KINDS; k++) {
-                for (size_t i = 0; i < p->kinds[k].count; i++)
-                        preset_free(p->kinds[k].v[i]);
-                free(p->kinds[k].v);
-        }
+        for (int k = 0; k < PRESET_KINDS; k++)
+                list_deinit(&p->kinds[k]);
+        list_deinit(&p->catalogs);
         arena_deinit(&p->arena);
         *p = (struct config_presets){.defaults_line = 0};
 }
 
+static const struct preset *list_find(const struct preset_list *l, struct str name)
+{
+        for (size_t i = 0; i < l->count; i++)
+                if (str_ieq(l->v[i]->name, name))
+                        return l->v[i];
+        return NULL;
+}
+
 const struct preset *preset_find(const struct config_presets *p, enum preset_kind kind, struct str name)
 {
-        for (size_t i = 0; i < p->kinds[kind].count; i++)
-                if (str_ieq(p->kinds[kind].v[i]->name, name))
-                        return p->kinds[kind].v[i];
-        return NULL;
+        return list_find(&p->kinds[kind], name);
+}
+
+const struct preset *preset_find_catalog(const struct config_presets *p, struct str name)
+{
+        return list_find(&p->catalogs, name);
 }
 
 bool preset_allows(const struct preset *x, const char *who)
@@ -374,10 +385,32 @@ static int read_policy(struct reading *r, const struct doc *d, struct err *err)
         return rc;
 }
 
-static int read_section(struct config_presets *p, enum preset_kind kind, const struct doc *d,
+/* The conditions of a user's query are put behind those of the catalog. */
+static int read_catalog(struct reading *r, const struct doc *d, struct err *err)
+{
+        static const char *const keys[] = {"users", "query", NULL};
+        const struct doc *query = doc_get(d, "query");
+        struct catalog_query *q = NULL;
+        struct str text = STR_NONE;
+        struct err why = {0};
+        int rc = doc_only(d, keys, err);
+
+        if (rc == 0 && query)
+                rc = doc_text(query, &text, err);
+        if (rc != 0 || !text.n)
+                return rc;
+        if (catalog_query_parse(text, &q, &why) != 0)
+                return refuse(query, err, why.text);
+        if (q->where.n || q->limit)
+                rc = refuse(query, err, "must have no where and no limit: a user's query follows");
+        catalog_query_free(q);
+        r->preset->condition = arena_str(&r->presets->arena, text);
+        return rc;
+}
+
+static int read_section(struct config_presets *p, struct preset_list *list, const struct doc *d,
                         int (*read)(struct reading *r, const struct doc *d, struct err *err), struct err *err)
 {
-        struct preset_list *list = &p->kinds[kind];
         int rc = d->kind == DOC_MAP || d->empty ? doc_no_twins(d, err)
                                                 : refuse(d, err, "must be a map of names");
 
@@ -407,27 +440,44 @@ static int read_section(struct config_presets *p, enum preset_kind kind, const s
 
 int config_presets_read_initializers(void *at, const struct doc *d, struct err *err)
 {
-        return read_section(at, PRESET_INITIALIZER, d, read_initializer, err);
+        struct config_presets *p = at;
+
+        return read_section(p, &p->kinds[PRESET_INITIALIZER], d, read_initializer, err);
 }
 
 int config_presets_read_applications(void *at, const struct doc *d, struct err *err)
 {
-        return read_section(at, PRESET_APPLICATION, d, read_application, err);
+        struct config_presets *p = at;
+
+        return read_section(p, &p->kinds[PRESET_APPLICATION], d, read_application, err);
 }
 
 int config_presets_read_dispatchers(void *at, const struct doc *d, struct err *err)
 {
-        return read_section(at, PRESET_DISPATCHER, d, read_dispatcher, err);
+        struct config_presets *p = at;
+
+        return read_section(p, &p->kinds[PRESET_DISPATCHER], d, read_dispatcher, err);
 }
 
 int config_presets_read_queues(void *at, const struct doc *d, struct err *err)
 {
-        return read_section(at, PRESET_QUEUE, d, read_queue, err);
+        struct config_presets *p = at;
+
+        return read_section(p, &p->kinds[PRESET_QUEUE], d, read_queue, err);
 }
 
 int config_presets_read_policies(void *at, const struct doc *d, struct err *err)
 {
-        return read_section(at, PRESET_POLICY, d, read_policy, err);
+        struct config_presets *p = at;
+
+        return read_section(p, &p->kinds[PRESET_POLICY], d, read_policy, err);
+}
+
+int config_presets_read_catalogs(void *at, const struct doc *d, struct err *err)
+{
+        struct config_presets *p = at;
+
+        return read_section(p, &p->catalogs, d, read_catalog, err);
 }
 
 int config_presets_read_defaults(void *at, const struct doc *d, struct err *err)

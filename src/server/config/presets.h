@@ -55,6 +55,8 @@ struct config_presets {
                 struct preset **v;
                 size_t count, cap;
         } kinds[PRESET_KINDS];
+        struct preset_list
+                catalogs; /* whose condition is a query; a dataset names them, catalog:NAME?QUERY */
         struct str defaults[PRESET_KINDS]; /* names; empty: none */
         struct str defaults_file;
         unsigned defaults_line;
@@ -69,6 +71,7 @@ int config_presets_read_applications(void *at, const struct doc *d, struct err *
 int config_presets_read_dispatchers(void *at, const struct doc *d, struct err *err);
 int config_presets_read_queues(void *at, const struct doc *d, struct err *err);
 int config_presets_read_policies(void *at, const struct doc *d, struct err *err);
+int config_presets_read_catalogs(void *at, const struct doc *d, struct err *err);
 int config_presets_read_defaults(void *at, const struct doc *d, struct err *err);
 /* Resolves references between presets, after all sections were read. Returns 0; -EINVAL with err as above. */
 int config_presets_link(struct config_presets *p, struct err *err);
@@ -79,6 +82,7 @@ const char *preset_kind_attribute(enum preset_kind kind); /* "JobPolicy" */
 bool preset_is_attribute(struct str name);
 /* Returns NULL if there is none of this name. */
 const struct preset *preset_find(const struct config_presets *p, enum preset_kind kind, struct str name);
+const struct preset *preset_find_catalog(const struct config_presets *p, struct str name);
 bool preset_allows(const struct preset *x, const char *who);
 
 /* Applies to each part of the submission its presets, and the defaults that `who` may use. Texts are

@@ -196,6 +196,9 @@ static void test_mistakes(void **state)
                 {"initializers: {a: {users: [ann]}}\n", "f:1: 'ann' is no user"},
                 {"initializers: {a: {attributes: {'x y': 1}}}\n", "f:1: x y is no name of an attribute"},
                 {"initializers: {a: {attribute: {}}}\n", "f:1: "},
+                {"catalogs: {a: {query: 'run=1,limit=5'}}\n", "f:1: query must have no where and no limit"},
+                {"catalogs: {a: {query: 'run'}}\n", "f:1: query "},
+                {"catalogs: {a: {users: [x]}}\n", "f:1: 'x' is no user"},
                 {"\ndefaults: {policy: b}\n", "f:2: there is no policy 'b'"},
                 {"defaults: {policies: b}\n", "f:1: "},
         };

@@ -41,7 +41,8 @@ static void stands_for(struct view preset, struct buf *out)
                 view_safe(view_get(preset, "environment"), out);
         }
         if (view_there(view_get(preset, "condition"))) {
-                buf_printf(out, "%splaces where ", out->n ? "; " : "");
+                buf_printf(out, "%s%s", out->n ? "; " : "",
+                           view_is(view_get(preset, "kind"), "catalog") ? "files of " : "places where ");
                 view_safe(view_get(preset, "condition"), out);
         }
 }

@@ -212,16 +212,38 @@ static bool read_cursor(struct call *c, struct find *f)
         return false;
 }
 
+/* A catalog of the settings, whose conditions come before the caller's. */
+static bool read_query(struct server *s, struct call *c, struct find *f)
+{
+        const struct preset *catalog =
+                preset_find_catalog(&server_settings(s)->presets, call_query(c, "catalog"));
+        struct str name = call_query(c, "catalog"), query = call_query(c, "query");
+        BUF_CLEANUP struct buf both = {0};
+
+        f->how.query = query;
+        if (!name.n)
+                return true;
+        if (!catalog || !preset_allows(catalog, c->who)) {
+                call_fail(c, catalog ? 403 : 404, catalog ? "forbidden" : "not_found",
+                          catalog ? "you may not use the catalog \"" STR_FMT "\""
+                                  : "there is no catalog \"" STR_FMT "\" in the server's settings",
+                          STR_ARG(str_head(name, 100)));
+                return false;
+        }
+        buf_printf(&both, STR_FMT "%s" STR_FMT, STR_ARG(catalog->condition),
+                   catalog->condition.n && query.n ? "," : "", STR_ARG(query));
+        f->how.query = arena_str(&c->arena, buf_view(&both));
+        return true;
+}
+
 void api_catalog_files(struct server *s, struct call *c)
 {
         struct find *f = call_state(c, sizeof(*f), NULL);
         uint64_t limit = PAGE_DEFAULT;
 
-        (void)s;
-        if (!read_cursor(c, f) || !call_number(c, "limit", UINT32_MAX, &limit))
+        if (!read_query(s, c, f) || !read_cursor(c, f) || !call_number(c, "limit", UINT32_MAX, &limit))
                 return;
         f->how.page = limit == 0 || limit > PAGE_FILES ? PAGE_FILES : (uint32_t)limit;
-        f->how.query = call_query(c, "query");
         f->how.count = call_flag(c, "count");
         f->how.meta = call_flag(c, "metadata");
         call_catalog(c, find_files);

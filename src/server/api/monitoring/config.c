@@ -12,14 +12,14 @@ static void write_users(struct json *j, const struct preset *x)
         json_close(j, ']');
 }
 
-static void write_preset(struct json *j, const struct config_presets *p, enum preset_kind kind,
-                         const struct preset *x, const char *who)
+static void write_preset(struct json *j, const char *kind, struct str default_name, const struct preset *x,
+                         const char *who)
 {
         json_open(j, '{');
-        json_kstrz(j, "kind", preset_kind_name(kind));
+        json_kstrz(j, "kind", kind);
         json_kstr(j, "name", x->name);
         json_kbool(j, "may_use", preset_allows(x, who));
-        json_kbool(j, "default", str_ieq(p->defaults[kind], x->name));
+        json_kbool(j, "default", str_ieq(default_name, x->name));
         write_users(j, x);
         if (x->condition.n)
                 json_kstr(j, "condition", x->condition);
@@ -54,7 +54,10 @@ void api_config(struct server *s, struct call *c)
         json_open(&j, '[');
         for (int k = 0; k < PRESET_KINDS; k++)
                 for (size_t i = 0; i < p->kinds[k].count; i++)
-                        write_preset(&j, p, (enum preset_kind)k, p->kinds[k].v[i], c->who);
+                        write_preset(&j, preset_kind_name((enum preset_kind)k), p->defaults[k],
+                                     p->kinds[k].v[i], c->who);
+        for (size_t i = 0; i < p->catalogs.count; i++)
+                write_preset(&j, "catalog", STR_NONE, p->catalogs.v[i], c->who);
         json_close(&j, ']');
         json_key(&j, "defaults");
         json_open(&j, '{');
