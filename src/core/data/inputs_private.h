@@ -1,4 +1,5 @@
-/* inputs_private: struct inputs, shared by inputs.c and locality.c. */
+/* inputs_private: struct inputs. inputs.c fills its rows; locality.c follows the chains from files to members
+ * through the same rows, which are too large to be kept twice. Private to these two files. */
 #pragma once
 #include "base/set.h"
 #include "core/model/names.h"

@@ -11,7 +11,6 @@
 #include "core/data/data_state.h"
 #include "core/data/inflight_transfers.h"
 #include "core/data/inputs.h"
-#include "core/data/inputs_private.h"
 #include "core/data/locality.h"
 #include "core/events/apply.h"
 #include "core/fairness/charge.h"
