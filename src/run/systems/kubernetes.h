@@ -1,0 +1,15 @@
+/* kubernetes: what requests to Kubernetes' API (kubernetes.c) and its answers (kubernetes_answers.c) share.
+ *
+ * Answers become lines of fields with "|" between them; the first field says what a line is about. The calls
+ * are those of struct batch_system (batch.h), which is their contract.
+ */
+#pragma once
+#include "run/batch/batch.h"
+
+#define KUBERNETES_GPU "nvidia.com/gpu"
+
+extern const struct request_service kubernetes_service;
+/* The answer to an apply is the line "applied|NAME". */
+void kubernetes_status_read(struct str out, batch_take_fn *take, void *arg);
+void kubernetes_past_read(struct str out, batch_take_fn *take, void *arg);
+void kubernetes_capacity_read(const struct batch_settings *s, struct str out, struct run_capacity *c);
