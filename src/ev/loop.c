@@ -380,6 +380,16 @@ void watch_free(struct watch *w)
         free(w);
 }
 
+void watch_edge(struct watch *w)
+{
+        struct event_base *base = loop_base(w->loop);
+
+        assert(event_base_get_features(base) & EV_FEATURE_ET && w->what == WATCH_READ);
+        event_del(w->event);
+        event_assign(w->event, base, w->fd, EV_PERSIST | EV_READ | EV_ET, watch_fired, w);
+        event_add(w->event, NULL);
+}
+
 void watch_yield(struct watch *w)
 {
         w->yields = true;

@@ -86,11 +86,8 @@ static void mailbox_hand(struct mailbox *mb)
 static void mailbox_readable(void *arg, int what)
 {
         struct mailbox *mb = arg;
-        uint64_t n;
 
         (void)what;
-        if (read(mb->fd, &n, sizeof(n)) < 0)
-                assert(errno == EAGAIN || errno == EINTR);
         mb->batch = mailbox_take(&mb->head);
         mb->handing = true;
         while (mb->batch || (!mb->gone && mailbox_has_priority(mb)))
@@ -114,6 +111,7 @@ struct mailbox *mailbox_try_new(struct loop *l, void (*fn)(void *arg, struct mai
         mb->idle = idle;
         mb->arg = arg;
         mb->watch = watch_new(l, mb->fd, WATCH_READ, mailbox_readable, mb);
+        watch_edge(mb->watch);
         return mb;
 }
 

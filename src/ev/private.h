@@ -24,6 +24,10 @@ void children_release(struct loop *l);
  * False: try again in the next turn, in which readiness is reported again. */
 bool loop_take_costly(struct loop *l);
 
+/* Makes a watch for reading report each write to an eventfd once, whether or not it is read: a system call
+ * less. */
+void watch_edge(struct watch *w);
+
 /* A new connection in the context's role; the SSL holds a reference to the context. */
 SSL *tls_connection(struct tls_context *t, int fd);
 /* Applies the verification rules of a client's context to another library's SSL_CTX (libcurl's). t has a
