@@ -66,7 +66,7 @@ class Task:
     def answer(self, status=DONE, error=0, size=0, sha=bytes(32), words=b"", moved=0, took=1, etag=b""):
         facts = number(size) + number(0) + text(etag)
         self.agent.send(number(ANSWER) + number(status) + number(error) + number(1) + facts + text(sha) + number(size) +
-                        number(moved) + number(took) + number(1) + text(words))
+                        number(moved) + number(took) + number(1) + number(ANY) + text(words))
 
 
 def sign_for_ever(t, pause=0.5):
