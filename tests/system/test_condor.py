@@ -438,6 +438,6 @@ def test_ssh_to_job(condor, shared):
     shared.wait_state(f"{cluster}.0", "running")
     assert condor("ssh_to_job", f"{cluster}.0", "echo $DROVER_JOB;", "wc -c", stdin="four") == f"{cluster}.0\n4\n"
     condor("ssh_to_job", cluster, "exit 3", code=3)
-    assert "no terminal" in condor("ssh_to_job", cluster, code=2).err
+    assert "not a terminal" in condor("ssh_to_job", cluster, code=2).err
     shared.write("leave", "")
     ended(condor, cluster)

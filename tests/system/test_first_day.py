@@ -409,7 +409,7 @@ def test_a_terminal_somewhere(shared):
     """`drover run -t`: the program has one."""
     out, code = on_a_terminal(shared, "run", "-t", "--", "sh", "-c", "tty; exit 4")
     assert out.startswith("/dev/pts/") and code == 4
-    assert "no terminal" in shared.cli("run", "-t", "true", code=2).err
+    assert "not a terminal" in shared.cli("run", "-t", "true", code=2).err
 
 
 def test_hold_and_release(shared):

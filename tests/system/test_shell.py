@@ -94,8 +94,8 @@ def test_a_shell(drover, job, on_a_terminal):
     t.shows(f"{job}-42\r\n")
     t.type("exit 3\r")
     assert t.end() == 3 and t.was_restored
-    assert "no terminal" in drover.cli("shell", job, code=2).err
-    assert "no terminal" in drover.cli("exec", "-t", job, "--", "true", code=2).err
+    assert "not a terminal" in drover.cli("shell", job, code=2).err
+    assert "not a terminal" in drover.cli("exec", "-t", job, "--", "true", code=2).err
 
 
 def test_who_goes_away_hangs_up(drover, job, on_a_terminal):
@@ -308,7 +308,7 @@ def test_drover_run_on_a_terminal_that_goes_away(drover, on_a_terminal):
 
 
 def test_what_has_no_terminal(drover):
-    assert "no terminal" in drover.cli("run", "-t", "--", "true", code=2).err
+    assert "not a terminal" in drover.cli("run", "-t", "--", "true", code=2).err
     for option in ("--array=2", "--each=*.x", "--input=x", "--output=x"):
         assert "cannot be together" in drover.cli("run", "-t", option, "--", "true", code=2).err
     assert drover.json("queue")["requests"] == []
