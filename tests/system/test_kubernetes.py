@@ -90,8 +90,9 @@ def begin(instance, kubernetes, **settings):
 
 
 def waits(instance, request, text):
-    """The reason is in the job's path, in the cluster's words."""
+    """The reason is in the job's path, and in why, in the cluster's words."""
     wait_until(lambda: text in instance.cli("path", f"{request}.0"), 60)
+    wait_until(lambda: text in instance.cli("why", f"{request}.0"), 60)
 
 
 def test_what_a_pod_is_made_of(instance, kubernetes):
