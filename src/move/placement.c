@@ -485,12 +485,13 @@ static bool is_web(const char *url)
 }
 
 /* Returns whether the transfer may go from server to server. A credential is sent to the other server only
- * if its owner allows it. */
+ * if its owner allows it. A sha256 or md5 that the author gives is compared when the copy is read back. */
 static bool may_pull(const struct work *w, const struct pair *f)
 {
         MEM_CLEANUP char *url = plain_url(f->src);
         const struct placement_credential *c = credential_for(w->p, url);
-        bool read_here = w->p->read_back || w->p->wanted.type == SUM_SHA256 || w->p->wanted.type == SUM_MD5;
+        bool read_here =
+                !w->p->read_back && (w->p->wanted.type == SUM_SHA256 || w->p->wanted.type == SUM_MD5);
         if (w->p->third == THIRD_NEVER || read_here || !is_web(f->src) || !is_web(f->dest))
                 return false;
         return !c || (w->p->third == THIRD_ALWAYS && !strcmp(c->type, "token") &&
@@ -506,6 +507,23 @@ static int pull_once(struct work *w, const struct pair *f, struct mover_pull *p,
         if (r == 0 || at_url(w, above, call_make_folder, NULL, &t, &again) != 0)
                 return r;
         return at_url(w, f->dest, call_pull, p, &t, err); /* the folder may have been missing */
+}
+
+/* Takes the checksums of the copy here, whatever its server says. What is wrong is removed. */
+static int read_copy(struct work *w, const char *url, const char *adler32, struct err *err)
+{
+        char adler[SUMS_TEXT] = "", sha256[SUMS_TEXT] = "";
+        struct err gone = {""};
+        struct transfer t;
+        int r = read_url(w, url, adler, sha256, err);
+        if (r == 0 && strcmp(adler, adler32) != 0)
+                r = err_set(err, MOVER_AGAIN, "what was read back has the adler32 %s, and should have %s",
+                            adler, adler32);
+        if (r == 0)
+                memcpy(w->report->sha256, sha256, SUMS_TEXT);
+        else if (r > 0)
+                at_url(w, url, call_remove, NULL, &t, &gone);
+        return r;
 }
 
 /* 0: the file is there, by its server's word and checksum. Else the bytes have to go through here. */
@@ -535,12 +553,14 @@ static int pull(struct work *w, const struct pair *f, struct err *err)
         p.size = w->now_size = from.found.size;
         p.sum = from.named;
         r = pull_once(w, f, &p, err);
+        w->report->sha256[0] = 0;
+        if (r == 0 && w->p->read_back)
+                r = read_copy(w, f->dest, from.named.hex, err);
         if (r != 0)
                 return r;
         w->now = from.found.size;
         w->report->third_party = true;
         memcpy(w->report->adler32, from.named.hex, SUMS_TEXT);
-        w->report->sha256[0] = 0;
         return 0;
 }
 

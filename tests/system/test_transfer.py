@@ -148,6 +148,16 @@ def test_from_server_to_server(instance, folder):
             instance.wait(request)
             assert report(instance, f"{request}.0")["third_party"] is third
             assert there.read(name) == bytes_
+        # with verify_copy = read what the servers say is compared with the bytes that are there
+        sum_ = hashlib.sha256(bytes_).hexdigest()
+        for name, more in (("own/a", {}), ("own/b", {"checksum": "sha256:" + sum_})):
+            request = instance.submit(data(url, there.url + name, verify_copy="read", **more))
+            instance.wait(request)
+            said = report(instance, f"{request}.0")
+            assert said["third_party"] and said["sha256"] == sum_ and there.read(name) == bytes_, said
+        request = instance.submit(data(url, there.url + "own/wrong", verify_copy="read", checksum="md5:" + "0" * 32, max_retry=0))
+        instance.wait(request, code=1)
+        assert sorted(os.listdir(os.path.join(there.data, "own"))) == ["a", "b"]
         # a store that shows what has come so far of a file has nothing of one that is wrong
         request = instance.submit(data(url, there.url + "wrong", checksum="md5:" + "0" * 32, max_retry=0))
         instance.wait(request, code=1)
