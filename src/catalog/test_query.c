@@ -149,9 +149,9 @@ static void says_what_is_wrong(void **state)
         MEM_CLEANUP char *many = mem_alloc(CATALOG_QUERY_MAX + 2);
 
         (void)state;
-        refuses("production", "no condition");
-        refuses("=5", "no condition");
-        refuses("a b=5", "no condition");
+        refuses("production", "not a condition");
+        refuses("=5", "not a condition");
+        refuses("a b=5", "not a condition");
         refuses("a=1,b=", "value is missing");
         refuses("a=1||", "value is missing");
         refuses("a[]5000", "a range is two numbers");

@@ -151,7 +151,7 @@ static void queries(void **state)
         assert_refuses(p, "where=run >", CATALOG_INVALID, "where");
         assert_refuses(p, "where=eval(\"run\") > 1", CATALOG_INVALID, "eval");
         assert_refuses(p, "dataset=none", CATALOG_NOT_FOUND, "no dataset none");
-        assert_refuses(p, "x", CATALOG_INVALID, "no condition");
+        assert_refuses(p, "x", CATALOG_INVALID, "not a condition");
 }
 
 static int on_replicas(void *arg, const struct catalog_file *f)
@@ -268,11 +268,13 @@ static void bad_files(void **state)
         two[0].url = STR("/no/url");
         refused(p, (struct catalog_file){.name = STR("a"), .replicas = two, .replica_count = 1}, "no URL");
         m.key = STR("storage");
-        refused(p, (struct catalog_file){.name = STR("a"), .meta = &m, .meta_count = 1}, "no key");
+        refused(p, (struct catalog_file){.name = STR("a"), .meta = &m, .meta_count = 1},
+                "not a metadata key");
         m.key = STR("run number");
-        refused(p, (struct catalog_file){.name = STR("a"), .meta = &m, .meta_count = 1}, "no key");
+        refused(p, (struct catalog_file){.name = STR("a"), .meta = &m, .meta_count = 1},
+                "not a metadata key");
         m = (struct catalog_meta){STR("x"), {CATALOG_REAL, {.real = 1e308 * 10}}};
-        refused(p, (struct catalog_file){.name = STR("a"), .meta = &m, .meta_count = 1}, "no number");
+        refused(p, (struct catalog_file){.name = STR("a"), .meta = &m, .meta_count = 1}, "not a number");
         assert_finds(p, "", "");
 }
 

@@ -95,7 +95,7 @@ BROKEN = {
     "a key is another user's": (owned("credential.key"), "belongs to user 12345", "chown"),
     "settings that are no YAML": (replaced("droverd.yaml", "a: [1,\n"), "droverd.yaml:", "correct that line"),
     "settings that are a list": (replaced("droverd.yaml", "- a\n"), "NAME: VALUE", "correct that line"),
-    "a certificate that is none": (replaced("ca/ca.crt", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), "no certificate", "backup"),
+    "a certificate that is none": (replaced("ca/ca.crt", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), "not a readable certificate", "backup"),
     "an agent of another server": (certificate("agent/ca.crt"), "another server's authority", "join again"),
 }
 

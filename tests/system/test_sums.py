@@ -208,7 +208,7 @@ def test_what_is_wrong_is_named(instance, sums, old, new, says):
 def test_no_description(instance, sums):
     instance.server()
     instance.write("x.sub", "executable = /bin/true\nqueue\n")
-    assert "is no description of SUMS" in sums("star-submit", "x.sub", code=1).stderr
+    assert "is not a description of SUMS" in sums("star-submit", "x.sub", code=1).stderr
     assert sums("star-submit", "none.xml", code=1).stderr
     instance.write("big.xml", "<job>" + "x" * (2 << 20) + "</job>")
     assert "has more than 1 MiB" in sums("star-submit", "big.xml", code=1).stderr

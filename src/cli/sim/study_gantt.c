@@ -108,9 +108,10 @@ int study_gantt(const struct study *s, const char *file)
         g.unit_ms = study_time_unit_ms(s, &g.label);
         g.panels = mem_zalloc((s->result_count * s->site.count + 1) * sizeof(*g.panels));
         if (!draw_all(&g))
-                code = cli_error(CLI_FAILED,
-                                 "--gantt: more than %u areas are no picture: see --first, or fewer policies",
-                                 BOXES_MAX);
+                code = cli_error(
+                        CLI_FAILED,
+                        "--gantt: more than %u areas cannot be shown: see --first, or fewer policies",
+                        BOXES_MAX);
         buf_str(&title, buf_view(&s->title));
         buf_addz(&title, "; a colour for each user");
         if (code == CLI_OK) {

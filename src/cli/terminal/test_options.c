@@ -80,7 +80,7 @@ static void says_what_is_wrong(void **state)
                      {"7 --xyzzy", "see drover try --help"},
                      {"7 -z", "there is no option"},
                      {"7 --limit many", "whole number"},
-                     {"7 --timeout soon", "--timeout: \"soon\" is no length of time"},
+                     {"7 --timeout soon", "--timeout: \"soon\" is not a length of time"},
                      {"7 --all=yes", "takes no value"},
                      {"7 --owner", "needs a value: --owner NAME"},
                      {"7 -u", "needs a value: -u NAME"},

@@ -538,7 +538,7 @@ static int read_trailers(struct reader *r, bool tight, struct datum **v)
                         r->p++;
                         rc = read_index(r, v);
                 } else if (*r->p == '(') {
-                        return fail_expression(r, "what is called here is no function");
+                        return fail_expression(r, "what is called here is not a function");
                 } else {
                         return 0;
                 }

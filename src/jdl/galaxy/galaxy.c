@@ -129,7 +129,7 @@ static int describe(struct tool *t, enum galaxy_resolve how, struct buf *out, st
 
         for (const char *z = id; *z; z++)
                 if ((unsigned char)*z < ' ' || strchr("$\"\\", *z))
-                        return tool_fail(t->root, err, "the tool's id is no plain name");
+                        return tool_fail(t->root, err, "the tool's id is not a plain name");
         buf_printf(out, "batch_name = %s\noutput = tool_stdout\nerror = tool_stderr\n+GalaxyTool = \"%s\"\n",
                    id, id);
         rc = resolve(t, how, out, err);

@@ -377,7 +377,7 @@ int tool_read(struct tool *t, struct err *err)
         if (rc != 0)
                 return rc;
         if (!xml_is(t->root, "tool") || !xml_get(t->root, "id"))
-                return tool_fail(t->root, err, "this is no Galaxy tool: there is no <tool id=...>");
+                return tool_fail(t->root, err, "this is not a Galaxy tool: there is no <tool id=...>");
         rc = import(t, t->root, err);
         if (rc == 0)
                 rc = expand(t, t->root, 0, err);

@@ -212,7 +212,7 @@ static int declare(struct reader *r, struct str *s)
         *s = str_skip(*s, blanks(*s));
         if (s->n == 0 || s->p[0] != '>')
                 return fail_entity(r, at,
-                                   "the declaration of the entity " STR_FMT " has no > behind its value",
+                                   "the declaration of the entity " STR_FMT " has no > after its value",
                                    STR_ARG(str_head(name, 100)));
         *s = str_skip(*s, 1);
         return add_entity(r, at, name, value);

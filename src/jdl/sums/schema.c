@@ -248,7 +248,8 @@ int sums_check(const struct xml *root, struct err *err)
         const struct sums_element *e = find_element(root->name, NULL);
 
         if (!e)
-                return fail_element(root, err, " is no description of SUMS: the outermost element is <job>");
+                return fail_element(root, err,
+                                    " is not a description of SUMS: the outermost element is <job>");
         return check_element(root, e, err);
 }
 

@@ -132,7 +132,7 @@ static int put_variables(struct job *j, const struct xml *x, struct str text, bo
                         text = str_skip(text, name.n);
                 }
                 if (name.n == 0 || name.n >= sizeof(z))
-                        return fail_element(j, x, "has a $ without a variable's name behind it");
+                        return fail_element(j, x, "has a $ without a variable's name after it");
                 if (jobs && job_variable(j, name, out))
                         continue;
                 memcpy(z, name.p, name.n);

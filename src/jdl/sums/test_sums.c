@@ -244,7 +244,7 @@ struct wrong {
         bool structure; /* the schema file refuses it as well */
 };
 static const struct wrong wrongs[] = {
-        {"<jib/>", "f:1: <jib> is no description of SUMS", true},
+        {"<jib/>", "f:1: <jib> is not a description of SUMS", true},
         {"<job><stdout URL='file:/o'/></job>", "f:1: <job> has no <command>, which it needs", false},
         {"<job><command>a</command></job>",
          "f:1: <job> has no <stdout>; write <stdout URL=\"file:/PATH/$JOBID.out\"/>", false},

@@ -583,7 +583,8 @@ static int read_env(struct reader *r, const json_t *x, const char *at, const cha
                 BUF_CLEANUP struct buf word = {0};
 
                 if (!*key || strchr(key, '='))
-                        return err_set(r->err, -EINVAL, "%s/env: '%.100s' is no name of a variable", at, key);
+                        return err_set(r->err, -EINVAL, "%s/env: '%.100s' is not the name of a variable", at,
+                                       key);
                 buf_printf(&word, "%s=%s", key, json_string_value(v));
                 args_add(&words, buf_view(&word));
         }

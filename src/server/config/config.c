@@ -176,7 +176,7 @@ static int add_user_log(void *arg, struct str word, struct err *err)
 
         userlog_options(word, 0, &unknown);
         if (unknown.n)
-                return err_set(err, -EINVAL, "there is no form of a log '" STR_FMT "'",
+                return err_set(err, -EINVAL, "there is no log format '" STR_FMT "'",
                                STR_ARG(str_head(unknown, 40)));
         buf_str(words, word);
         buf_char(words, ' ');

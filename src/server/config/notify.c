@@ -92,7 +92,7 @@ static int read_domain(const struct doc *d, char **ret, struct err *err)
         buf_printf(&b, "x@" STR_FMT, STR_ARG(text));
         r = address_mail_check(buf_view(&b), err);
         if (r != 0) {
-                err_set(err, r, "'" STR_FMT "' is no domain of mail addresses", STR_ARG(text));
+                err_set(err, r, "'" STR_FMT "' is not a domain of mail addresses", STR_ARG(text));
                 return doc_where(err, r, d);
         }
         free(*ret);

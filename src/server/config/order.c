@@ -58,7 +58,7 @@ static int add_user(void *arg, struct str word, struct err *err)
         struct config_users *u = arg;
 
         if (str_find(word, '@') < 0 && !str_eqz(word, "*"))
-                return err_set(err, -EINVAL, "'" STR_FMT "' is no user: write name@domain, *@domain or *",
+                return err_set(err, -EINVAL, "'" STR_FMT "' is not a user: write name@domain, *@domain or *",
                                STR_ARG(word));
         u->v = mem_array(u->v, u->count + 1, sizeof(*u->v));
         u->v[u->count++] = str_dupz(word);

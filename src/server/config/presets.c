@@ -118,7 +118,7 @@ static int add_user(void *arg, struct str word, struct err *err)
         struct preset *x = r->preset;
 
         if (str_find(word, '@') < 0 && !str_eqz(word, "*"))
-                return err_set(err, -EINVAL, "'" STR_FMT "' is no user: write name@domain, *@domain or *",
+                return err_set(err, -EINVAL, "'" STR_FMT "' is not a user: write name@domain, *@domain or *",
                                STR_ARG(word));
         MEM_GROW(x->users, x->user_cap, x->user_count + 1);
         x->users[x->user_count++] = arena_str(&r->presets->arena, word).p;
@@ -167,7 +167,7 @@ static int read_attributes(struct reading *r, const struct doc *map, struct err 
                 struct str text = STR_NONE;
 
                 if (!name_ok(d->key) || str_find(d->key, '-') >= 0 || str_find(d->key, '.') >= 0)
-                        return refuse(d, err, "is no name of an attribute");
+                        return refuse(d, err, "is not the name of an attribute");
                 rc = doc_text(d, &text, err);
                 if (rc == 0)
                         rc = check_expression(d, text, err);
@@ -190,7 +190,7 @@ static int read_environment(struct reading *r, const struct doc *map, struct err
 
                 rc = d->empty ? 0 : doc_text(d, &value, err);
                 if (rc == 0 && (d->key.n == 0 || str_find(d->key, '=') >= 0))
-                        rc = refuse(d, err, "is no name of a variable");
+                        rc = refuse(d, err, "is not the name of a variable");
                 if (rc == 0 &&
                     (str_search(value, STR("$(")) >= 0 || memchr(value.p ? value.p : "", '\n', value.n)))
                         rc = refuse(d, err, "has \"$(\" or a line break, which a variable here cannot have");

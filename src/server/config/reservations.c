@@ -21,7 +21,7 @@ static int add_user(void *arg, struct str word, struct err *err)
         struct buf *users = arg;
 
         if (!word.n || str_find(word, ',') >= 0 || (!str_eqz(word, "*") && str_find(word, '@') < 0))
-                return err_set(err, -EINVAL, "\"" STR_FMT "\" is no user: write ann@lab, *@lab or *",
+                return err_set(err, -EINVAL, "\"" STR_FMT "\" is not a user: write ann@lab, *@lab or *",
                                STR_ARG(word));
         if (users->n)
                 buf_char(users, ',');
