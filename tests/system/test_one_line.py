@@ -118,7 +118,7 @@ def test_what_cannot_be_meant_is_said(one):
 
     before = len(one.json("queue", "--all")["requests"])
     says("no program no-such-program in the PATH", "--", "no-such-program")
-    says("./tell.py is no program", "--", "./tell.py")
+    says("./tell.py is not a program", "--", "./tell.py")
     says("--array cannot be '5-3'", "--array", "5-3", "--", "true")
     says("--memory cannot be 'much'", "--memory", "much", "--", "true")
     says("--array cannot be '0'", "--array", "0", "--", "true")

@@ -76,7 +76,7 @@ provisioners:
     assert ran(lines) == 3 and {j["agent"] for j in instance.history(request)} == {"office-desk-1"}
     wait_until(lambda: {n["state"] for n in nodes(instance)} == {"retired"}, 120)
     wait_until(lambda: os.path.exists(off), 120)
-    assert not os.path.exists(home) and not processes(home)
+    wait_until(lambda: not os.path.exists(home) and not processes(home), 120)
     wait_until(lambda: os.listdir(instance.base + "/claims") == ["calls.lock"])
     assert "secret" not in instance.logs()
     woken.close()
