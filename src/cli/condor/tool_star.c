@@ -26,8 +26,8 @@ static int submit_file(struct cli *cli, const struct flags *f, const char *file,
         s.entity_count = count;
         code = submit_read(&s);
         if (code == 0 && s.language != SUBMIT_SUMS)
-                code = cli_error(1, "%s is no description of SUMS, which is XML; drover submit takes others",
-                                 file);
+                code = cli_error(
+                        1, "%s is not a description of SUMS, which is XML; drover submit takes others", file);
         if (code == 0 && !s.sums.simulate) {
                 code = submit_send(&s, &answer);
                 id = view_integer(view_get(answer.root, "id"), 0);
