@@ -4,6 +4,7 @@ import getpass
 import json
 import os
 import pty
+import select
 import signal
 import struct
 import termios
@@ -609,12 +610,13 @@ def test_ctrl_c_ends_the_waiting_only(shared):
         text += os.read(terminal, 4096)
     kept_open = os.open(os.readlink(f"/proc/{pid}/fd/0"), os.O_RDWR | os.O_NOCTTY)  # what is written just before the end stays
     os.write(terminal, b"\x03")
-    while f"the jobs go on; drover wait {request}".encode() not in text:
+    ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    shared.cli("rm", request)
+    while select.select([terminal], [], [], 1)[0]:
         text += os.read(terminal, 4096)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 0
     os.close(kept_open)
     os.close(terminal)
-    shared.cli("rm", request)
+    assert ended != 0 and f"the jobs go on; drover wait {request}".encode() in text, text
 
 
 def test_watching_the_queue(shared):

@@ -41,6 +41,7 @@ def login(request):
     node.cut()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0, reason="the sshd of the tests lets root in")
 def test_a_machine_is_woken_runs_jobs_and_sleeps(instance, login):
     """It is found by its tag while nobody reaches it, is reached later, and is turned off when it has nothing to do."""
@@ -73,7 +74,7 @@ provisioners:
     wait_until(lambda: os.listdir(instance.base + "/claims") != ["calls.lock"])
     login.start()  # and is up
     instance.wait(request)
-    assert ran(lines) == 3 and {j["agent"] for j in instance.history(request)} == {"office-desk-1"}
+    assert ran(lines) == 3 and all(j["agent"].startswith("office-desk-") for j in instance.history(request))
     wait_until(lambda: {n["state"] for n in nodes(instance)} == {"retired"}, 120)
     wait_until(lambda: os.path.exists(off), 120)
     wait_until(lambda: not os.path.exists(home) and not processes(home), 120)

@@ -78,7 +78,7 @@ SYSTEMS = {"slurm": "alpha", "rest": "rest", "gridengine": "grid", "pbs": "pbs",
            "tsp": "spooler", "kubernetes": "kubernetes"}
 
 
-@pytest.fixture(params=["process", *SYSTEMS])
+@pytest.fixture(params=["process", *(pytest.param(name, marks=[pytest.mark.long] if name == "kubernetes" else []) for name in SYSTEMS)])
 def place(request):
     folder = tempfile.mkdtemp(prefix="rc-", dir=request.config.drover_tmp)
     build = request.config.getoption("--build")
