@@ -180,7 +180,7 @@ def test_two_million_nodes_are_too_many(shared):
     ("JOB A step.sub\nABORT-DAG-ON A 0\n", "bad.dag:2: ABORT-DAG-ON needs a node and an exit code"),
     ("JOB A step.sub\nDATA B x.dap\n", "bad.dag:2: the submit description of node B, x.dap, cannot be read"),
     ("JOB A step.sub DONE\n", "all its nodes are done"),
-    ("\0\1\2", "is no keyword"),
+    ("\0\1\2", "unknown keyword"),
     ("", "there is no node in it"),
 ])
 def test_what_is_refused(shared, text, words):

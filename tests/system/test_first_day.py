@@ -510,7 +510,7 @@ def test_the_places_there_are(shared):
 def test_a_file_with_a_keyword_that_is_none(shared):
     text = "executable = /bin/echo\nargumnts = hi\nqueue\n"
     err = shared.cli("submit", "--dry-run", "-", stdin=text).err
-    assert "argumnts" in err and "is arguments meant?" in err
+    assert "argumnts" in err and "did you mean arguments?" in err
 
 
 def test_what_would_be_submitted(shared):

@@ -470,7 +470,7 @@ static int other_keywords(struct reader *r, bool families)
                 if (rc == 0 || keyword_is_quiet(k, entry_unquoted(&e)))
                         continue;
                 if (strchr(k->name, '*') && keyword_near(str_of(s->name)))
-                        return reader_fail(r, s->at, "%s is no keyword; is %s meant?", s->name,
+                        return reader_fail(r, s->at, "unknown keyword %s; did you mean %s?", s->name,
                                            keyword_near(str_of(s->name))->name);
                 if (k->effect == KEYWORD_REFUSED)
                         return reader_fail(r, s->at, "%s is not supported. %s", s->name, k->text);
@@ -625,12 +625,11 @@ void attributes_unused(struct reader *r)
                         continue;
                 near = keyword_near(str_of(s->name));
                 if (near)
-                        reader_warn(r, s->at, "%s is no keyword and nothing uses it; is %s meant?", s->name,
+                        reader_warn(r, s->at, "unknown keyword %s, ignored; did you mean %s?", s->name,
                                     near->name);
                 else
-                        reader_warn(
-                                r, s->at,
-                                "%s is no keyword and nothing uses it; for an attribute of the job write +%s",
-                                s->name, s->name);
+                        reader_warn(r, s->at,
+                                    "unknown keyword %s, ignored; for an attribute of the job write +%s",
+                                    s->name, s->name);
         }
 }

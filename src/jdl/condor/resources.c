@@ -196,10 +196,10 @@ static int custom(struct reader *r, const char *keyword)
         if (near && !str_istarts(str_of(near->name), STR("request_")))
                 near = NULL;
         if (near && str_to_u64(buf_view(&e.text), &units) != 0)
-                return reader_fail(r, e.at, "%s is no keyword; is %s meant?", keyword, near->name);
+                return reader_fail(r, e.at, "unknown keyword %s; did you mean %s?", keyword, near->name);
         if (near)
                 reader_warn(r, e.at,
-                            "%s asks for units of a resource that a place must declare; is %s meant?",
+                            "%s asks for units of a resource that a place must declare; did you mean %s?",
                             keyword, near->name);
         if (form_get(r->part, buf_view(&attribute)))
                 return 0;

@@ -1068,7 +1068,7 @@ static int statement(struct source *s, struct str line)
                 }
                 return 0;
         }
-        return FAIL(s, "\"" STR_FMT "\" is no keyword of DAG files", STR_ARG(str_head(w, 60)));
+        return FAIL(s, "unknown keyword \"" STR_FMT "\"", STR_ARG(str_head(w, 60)));
 }
 
 static int read_file(struct source *s, struct str text)
