@@ -327,7 +327,7 @@ static int watch_wait_no_more(struct watch *w)
         return ready;
 }
 
-/* It may have become quiet since it was ready. */
+/* Calls the watch's function, unless the watch was made quiet since its descriptor became ready. */
 static void watch_call(struct watch *w, int what)
 {
         if (what & w->what)

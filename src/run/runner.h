@@ -308,7 +308,7 @@ struct runner_kind {
          * first; a system that cannot say, or does not answer, makes it unknown. The agent's own limits are
          * not counted. At most 32 questions may be open; the answer to a further one is unknown at once. */
         void (*quote)(struct runner *r, const struct run_spec *spec);
-        /* Of a runner that is silent: appends the run_ids of all tasks that it has begun and that are not
+        /* For a runner that is silent: appends the run_ids of all tasks that it has begun and that are not
          * forgotten. A task that is not among them has not begun, and will not if begin_by_boot_ms is over by
          * a second, or if another process than this one has submitted it. 0; or -errno: that cannot be told.
          * NULL: runners of this kind are never silent. */

@@ -420,8 +420,8 @@ static bool give_back(struct game *g, struct game_agent *a, struct attempt *t)
         return true;
 }
 
-/* Its program sets an attribute or has a line for the log; a liar does so for an attempt that it does not
- * have. */
+/* The attempt's program sets an attribute or has a line for the log; an agent that lies reports so for an
+ * attempt that it does not have. */
 static void program_calls(struct game *g, struct game_agent *a, const struct attempt *t)
 {
         struct core *core = sim_world_core(g->world);

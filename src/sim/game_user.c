@@ -236,7 +236,8 @@ static void depend(struct game *g, struct game_draft *x)
                 draw_edges(g, &x->s, &x->t.edges);
 }
 
-/* Some jobs name a reservation; when it is over they are held, and then removed, since nobody edits them. */
+/* Lets some jobs name a reservation. When it is over they are held, and then removed, since nobody edits
+ * them. */
 static void name_reservation(struct game *g, struct game_draft *x)
 {
         const struct advance *a = core_reserved_first(sim_world_core(g->world));

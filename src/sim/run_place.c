@@ -470,7 +470,8 @@ static void attempt_fetch(struct run *r, struct attempt *t)
                 attempt_run(r, t);
 }
 
-/* What an agent that is cut off would tell waits until it is connected again. Returns whether it waits. */
+/* Puts off a report of an agent that is cut off until it is connected again. Returns whether it was put off.
+ */
 static bool waits_for_network(struct run *r, struct attempt *t)
 {
         if (!t->place->cut_until)

@@ -36,9 +36,10 @@ enum store_error {
 struct store;
 struct store_batch;
 
-/* What a store that is not a file keeps on this machine. All members may be NULL. */
-/* text: one sentence; called on the store's thread */
+/* Reports a problem of the database. text: one sentence. Called on the store's thread. */
 typedef void store_trouble_fn(void *arg, const char *text);
+/* What the opener of a store that is not a file gives it: its files on this machine, and whom it tells. All
+ * members may be NULL. */
 struct store_place {
         /* path: <beside>.id names this server's log, <beside>.mark has the number of its newest durable
          * record */

@@ -119,7 +119,7 @@ static void write_line(struct peer *p, struct buf *line)
         stream_write(p->stream, line->p, line->n);
 }
 
-/* What a program on another node has printed, and how it ended. */
+/* Writes what a program on another node has printed since the last answer, and how it ended. */
 static void write_end(struct json *j, const struct chirp_answer *said)
 {
         BUF_CLEANUP struct buf data = {0};

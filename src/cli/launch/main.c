@@ -142,7 +142,8 @@ static bool is_for_a_while(int r, int64_t unknown_ms)
                r == -EPIPE || r == -ENOENT || r == -ECONNREFUSED || r == -ETIMEDOUT;
 }
 
-/* What it has printed since, and how it ended. Returns the exit code. */
+/* Prints the output of the command on the node as it comes, until the command has ended. Returns the exit
+ * code. */
 static int follow(struct chirp_client **c, uint32_t node, uint64_t command)
 {
         struct chirp_call call = {.op = "launched", .node = node, .command = command};

@@ -310,7 +310,7 @@ static void test_a_quote_is_the_price(void **state)
         story_replays(s);
 }
 
-/* Of a quote for one processor: a job that would cost more pays by the rates, whatever makes it cost more. */
+/* A quote is for one processor: a job that would cost more pays by the rates, whatever makes it cost more. */
 static void test_a_quote_is_for_what_was_asked(void **state)
 {
         static const struct {

@@ -69,7 +69,7 @@ struct lot *space_next(const struct core *c, size_t *at);
 struct lot **space_sorted(const struct core *c, size_t *ret_count);
 bool space_name_ok(struct str name);              /* letters, digits, - and _; at most SPACE_NAME_MAX */
 int64_t space_first_end_ms(const struct core *c); /* when the first lot ends; INT64_MAX: there is none */
-/* What is known of a store with a capacity, in bytes. */
+/* The space of a store that has a capacity, in bytes. */
 struct space_view {
         uint64_t capacity, reserved; /* reserved: size of the lots */
         uint64_t files;              /* outside of lots */

@@ -64,7 +64,7 @@ bool estimate_learn(struct core *c, const struct job *j, int64_t run_ms, uint64_
  * source of enum estimate_source, never more than the allowed time. *ret_known: the source is better than
  * everybody's median. */
 int64_t estimate_run_ms(struct core *c, const struct part *p, const struct queue *q, bool *ret_known);
-/* As estimate_run_ms, at a place with this factor of slowness. */
+/* Estimates the run time as estimate_run_ms does, at a place that takes `slowness` times as long. */
 int64_t estimate_run_at_ms(struct core *c, const struct part *p, double slowness, bool *ret_known);
 /* Returns whether there is no basis for a prediction: no job of anybody has run to its end yet, and the part
  * gives no time. */

@@ -5,6 +5,6 @@
 
 struct request;
 
-/* As core_why_some, for a request that was already found. */
+/* Does what core_why_some does, for a request that was already found. */
 void why_some(struct core *c, struct core_walk *w, unsigned queues, const struct request *r, uint32_t member,
               core_why_fn *fn, void *arg);

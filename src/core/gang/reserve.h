@@ -59,7 +59,7 @@ bool reserve_may_keep(const struct job_class *k, const struct queue *q);
 /* Returns whether a job of this class with this need may be given to this queue now. */
 bool reserve_allows(struct core *c, const struct job_class *k, const struct queue *q,
                     const struct need *need);
-/* As reserve_allows, for `count` jobs given at once, each with this need. */
+/* Returns what reserve_allows returns, for `count` jobs given at once, each with this need. */
 bool reserve_allows_all(struct core *c, const struct job_class *k, const struct queue *q,
                         const struct need *need, uint64_t count);
 /* Computes the queue's resources that no attempt holds and that no delivery ahead of its turn would use.

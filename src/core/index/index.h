@@ -43,7 +43,7 @@ void index_class_drop(struct core *c, struct job_class *k);
 void index_class_changed(struct core *c, struct job_class *k);
 
 void index_queue_shown(struct core *c, struct queue *q); /* its ad has changed */
-/* Its free resources or its parking has changed. */
+/* Updates the index after the queue's free resources or its parking has changed. */
 void index_queue_changed(struct core *c, struct queue *q);
 
 /* Updates some classes and queues for names learned since. Returns true if there are more. */

@@ -24,8 +24,8 @@ uint64_t core_part_space(struct core *c, uint64_t request, uint32_t part);
 /* ---- for the files of core/ only */
 /* Checks at submit what jobs of the part say of lots. Returns 0, or -EINVAL with err. */
 int lots_check_part(struct core *c, struct str owner, const struct part *p, struct err *err);
-/* What the end of an attempt does to the space of its store: found out before the attempt's record goes, and
- * emitted behind the event of its end, in the same turn. */
+/* The change that an attempt's end makes to the space of its store: found out before the attempt's record
+ * goes, and emitted behind the event of its end, in the same turn. */
 struct lots_end {
         struct space_order order; /* op 0: nothing */
         char name[SPACE_NAME_MAX + 1];

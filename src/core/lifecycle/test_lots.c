@@ -107,8 +107,8 @@ static void test_what_does_not_fit_waits(void **state)
         story_replays(s);
 }
 
-/* What nobody says is taken to be file_size; a transfer of a known file takes that; another store counts
- * nothing. */
+/* A transfer claims the size of a known file, and file_size for one whose size nobody says; a store without a
+ * capacity counts nothing. */
 static void test_what_is_claimed(void **state)
 {
         struct story *s = *state;

@@ -31,6 +31,6 @@ void dispatch_members(struct core *c, struct job_class *k, struct bucket *b, str
 uint64_t dispatch(struct core *c, struct job_class *k, struct queue *q, enum dispatch_what what);
 /* Dispatches at most `most` members, and otherwise as DISPATCH_ANY. */
 uint64_t dispatch_most(struct core *c, struct job_class *k, struct queue *q, uint64_t most);
-/* As DISPATCH_FITTING, but stops when what was dispatched will load the link for seconds. *ret_more is true
- * then, and the caller compares places again with these transfers counted. */
+/* Dispatches as with DISPATCH_FITTING, but stops when what was dispatched will load the link for seconds.
+ * *ret_more is true then, and the caller compares places again with these transfers counted. */
 uint64_t dispatch_some(struct core *c, struct job_class *k, struct queue *q, bool *ret_more);

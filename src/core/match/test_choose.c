@@ -314,7 +314,8 @@ static void removed(struct core *c, uint64_t request)
         assert_int_equal(core_act(c, &cmd, &n, NULL), 0);
 }
 
-/* Of 2 GB, 160 s to fetch: who has waited for as long as that is about to lose by it. */
+/* A job whose 2 GB take 160 s to fetch has waited for as long for the place that has them: it waits no more.
+ */
 static void test_waits_no_longer_than_it_saves(void **state)
 {
         const char *const two_gb[] = {"TransferInput",

@@ -32,7 +32,7 @@ struct edits {
         uint32_t count, cap, next_serial;
 };
 
-/* One part that an edit makes. */
+/* A part of a request as an edit makes it anew. */
 struct edit_step {
         const struct part *from;
         struct str changes; /* the complete changes, including earlier ones */

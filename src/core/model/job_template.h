@@ -22,7 +22,7 @@ struct gang_rule {
         bool first_ends; /* the set is over when its first member ends */
         bool launches;   /* programs of its members may start programs beside each other's */
 };
-/* What a job does with the space of the store that it writes to (data/space.h). */
+/* The ways in which a job changes the space of the store that it writes to (data/space.h). */
 enum lot_act {
         LOT_WRITE,   /* a program's outputs go there */
         LOT_COPY,    /* a transfer: writes what it reads */

@@ -25,7 +25,7 @@ bool batch_speaks(const struct batch *b);
 /* Runs the call's command or makes its requests, and frees the call. The slot must not be busy. */
 void batch_run(struct batch *b, enum batch_slot slot, struct batch_call *call, command_done_fn *done,
                void *arg);
-/* As batch_run, as the submit user's local user. */
+/* Runs the call as batch_run does, but as the submit user's local user. */
 void batch_run_as(struct batch *b, struct submit_user *p, enum batch_slot slot, struct batch_call *call,
                   command_done_fn *done, void *arg);
 /* Runs the call and waits for it, then frees it. For use while the agent shuts down. */

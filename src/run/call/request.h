@@ -59,9 +59,9 @@ struct request_spec { /* borrowed for the call */
         const char *version;      /* API version that it was made for; NULL: any */
         int64_t timeout_ms;       /* for each request */
 };
-/* As command_run. `out` has the lines of all answers, `errors` what failed ones reported. The status is 0;
- * that of exit code 1 if one was answered with an error; -1 if there was no answer, or more than
- * COMMAND_OUTPUT_MAX of lines. Ended by command_cancel. */
+/* Makes the calls; the result comes as that of command_run. `out` has the lines of all answers, `errors` what
+ * failed ones reported. The status is 0; that of exit code 1 if one was answered with an error; -1 if there
+ * was no answer, or more than COMMAND_OUTPUT_MAX of lines. Ended by command_cancel. */
 struct command *request_run(struct requests *r, const struct request_spec *s, command_done_fn *done,
                             void *arg);
 /* Makes the requests and waits for them, timeout_ms in all. For use while the agent shuts down. */

@@ -7,7 +7,8 @@ struct remote_user;
 
 #define REMOTE_OWNER "owner" /* name of a file with the user's name@domain */
 
-/* As open() of struct runner_kind; the caller sets the runner's kind. user: NULL, or taken, even on error.
+/* Opens a queue, as open() of struct runner_kind does; the caller sets the runner's kind. user: NULL, or
+ * taken, even on error.
  */
 int remote_open(const struct runner_config *c, struct remote_user *user, struct remote **ret,
                 struct err *err);

@@ -5,7 +5,7 @@
 struct remote;
 struct remote_task;
 
-/* As the function `output` of struct runner_kind. */
+/* Asks for a task's output, as the function `output` of struct runner_kind does. */
 int remote_output(struct remote *f, const struct remote_task *t, const struct run_output_question *q,
                   uint64_t number, run_output_fn *fn, void *arg);
 void remote_outputs_drop(struct remote *f); /* cancels calls in progress */

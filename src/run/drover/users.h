@@ -2,5 +2,5 @@
 #pragma once
 #include "run/runner.h"
 
-/* As open() of struct runner_kind. */
+/* Opens a runner, as open() of struct runner_kind does. */
 int remote_users_open(const struct runner_config *c, struct runner **ret, struct err *err);

@@ -43,8 +43,8 @@ struct user_command_spec { /* borrowed during the call */
 };
 #define USER_COMMAND_LOST        (-2) /* status: its shepherd died */
 #define USER_COMMAND_LEASE_ENDED (-3) /* status: ended with the lease */
-/* As command_run. The status is also -1 when it may not be run as that user. Ended by command_cancel or
- * command_end. */
+/* Runs a command as command_run does, as the job's local user. The status is also -1 if this user may not run
+ * it. command_cancel or command_end ends it. */
 struct command *user_command_run(struct user_commands *e, const struct user_command_spec *s,
                                  command_done_fn *done, void *arg);
 /* Adds HOME, USER and LOGNAME of the user. */

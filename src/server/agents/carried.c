@@ -55,7 +55,7 @@ static const char *const of_the_way[] = {"Cmd",
                                          "Requirements",
                                          ORIGIN_OWN_REQUIREMENTS,
                                          "JobBatchName"};
-/* These are decided by this server. */
+/* Attributes that this server decides: what the other server says of them is not taken. */
 static const char *const kept_here[] = {"ClusterId",
                                         "ProcId",
                                         "GlobalJobId",

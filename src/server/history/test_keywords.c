@@ -91,7 +91,7 @@ static void test_counts(void **state)
         keywords_free(again);
 }
 
-/* What users can make grow is bounded: the oldest month makes room. */
+/* The number of counts is bounded, since users can make it grow: the oldest month makes room. */
 static void test_bound(void **state)
 {
         struct keywords *k = keywords_new();

@@ -48,7 +48,7 @@ struct shape {
         int64_t price_micro, most; /* as the provider reports; -1: unknown */
         struct ad *ad, *base;
 };
-/* What is known of a node, but need not be stored. */
+/* State of a node that need not outlive the server. */
 struct going {
         unsigned missing; /* consecutive lists without its instance */
         bool starting;    /* a start was requested and not answered */

@@ -74,7 +74,7 @@ struct run {
         struct verdict *verdict;
 };
 
-/* One job that is followed. */
+/* A job whose output `drover run` prints as it comes. */
 struct following {
         struct run *r;
         struct buf job;

@@ -133,7 +133,8 @@ static void show_form(const struct submit *s, struct buf *out)
                                    s->ship.files[i].path, s->ship.files[i].name);
 }
 
-/* One that the server will not quote has no places to show. */
+/* Prints where each placement policy would send the first job; nothing if the server makes no quote for it.
+ */
 static void show_policies(struct submit *s, struct buf *out)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};

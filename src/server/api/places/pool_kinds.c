@@ -19,7 +19,7 @@
 #define CLAUSES_MAX    4096u /* bytes of a kind's requirements */
 #define RESOURCES_MAX  8u
 
-/* These numbers are summed for each kind, so that a job's Requirements may use them. */
+/* Numbers of the places that are summed for each kind, so that a job's Requirements may use them. */
 static const char *const sums[] = {"TotalCpus", "TotalMemory", "NodeCpus", "NodeMemory"};
 /* The job's identity and history differ at another server. */
 static const char *const of_the_job[] = {"Owner",           "User",

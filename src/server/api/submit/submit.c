@@ -507,7 +507,8 @@ static void find_past(struct server *s, struct call *c)
                 submit(s, c);
 }
 
-/* What another server hands on has what was made of its own presets; so has an earlier request. */
+/* Applies the presets that the request names. A request that another server hands on has had its presets
+ * applied there, and one that was accepted before has had them here. */
 static int use_presets(struct call *c, struct submit *x, struct err *err)
 {
         const struct config_presets *p = &server_settings(c->server)->presets;
