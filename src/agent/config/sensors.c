@@ -6,16 +6,6 @@
 #include "place/sensor.h"
 
 #define INTERVAL_MIN_MS 1000
-#define WORDS_MAX       100u
-
-static int add_word(void *arg, struct str word, struct err *err)
-{
-        struct args *a = arg;
-        if (a->n == WORDS_MAX)
-                return err_set(err, -EINVAL, "a command of more than %u words", WORDS_MAX);
-        args_add(a, word);
-        return 0;
-}
 
 static int read_time(const struct doc *map, const char *key, uint64_t least, uint64_t *ret, struct err *err)
 {
@@ -46,7 +36,7 @@ static int read_sensor(const struct doc *map, const char *name, uint64_t interva
                 return doc_where(err, -EINVAL, map);
         }
         if (r == 0)
-                r = doc_words(command, add_word, &s->command, err);
+                r = doc_words(command, args_add_word, &s->command, err);
         if (r == 0 && (s->command.n == 0 || s->command.v[0][0] != '/')) {
                 err_set(err, -EINVAL, "the command of %s must begin with the whole path of a program", name);
                 return doc_where(err, -EINVAL, command);

@@ -395,6 +395,12 @@ int doc_no_twins(const struct doc *map, struct err *err)
         return 0;
 }
 
+int doc_refuse(const struct doc *d, struct err *err, const char *what)
+{
+        err_set(err, -EINVAL, STR_FMT " %s", STR_ARG(d->key.n ? d->key : STR("it")), what);
+        return doc_where(err, -EINVAL, d);
+}
+
 int doc_where(struct err *err, int code, const struct doc *d)
 {
         return err_prefix(err, code, "%s:%u", d->file, d->line);

@@ -53,5 +53,8 @@ int doc_only(const struct doc *map, const char *const *keys, struct err *err);
  */
 int doc_no_twins(const struct doc *map, struct err *err);
 
+/* Sets err to "NAME:LINE: KEY what" for a value that the caller cannot use; KEY is "it" in a list. Returns
+ * -EINVAL. */
+int doc_refuse(const struct doc *d, struct err *err, const char *what);
 /* Puts "NAME:LINE: " of this node before the text of err. Returns code. */
 int doc_where(struct err *err, int code, const struct doc *d);

@@ -34,6 +34,16 @@ static void drop_behind(struct args *a, size_t n)
         }
 }
 
+int args_add_word(void *args, struct str word, struct err *err)
+{
+        struct args *a = args;
+
+        if (a->n >= ARGS_WORDS_MAX)
+                return err_set(err, -EINVAL, "more than %u words", ARGS_WORDS_MAX);
+        args_add(a, word);
+        return 0;
+}
+
 static int add_checked(struct args *a, struct str word, struct err *err)
 {
         if (a->n >= ARGS_MAX)

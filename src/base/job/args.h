@@ -19,6 +19,10 @@ struct args {
 void args_deinit(struct args *a);
 #define ARGS_CLEANUP __attribute__((cleanup(args_deinit)))
 void args_add(struct args *a, struct str word);
+/* Adds a word of a setting; made for doc_words, args is a struct args. 0; -EINVAL with err: there are
+ * ARGS_WORDS_MAX already. */
+#define ARGS_WORDS_MAX 100u
+int args_add_word(void *args, struct str word, struct err *err);
 
 /* Parse a text and add its words to *a; of an environment's variable that is set again only the last
  * assignment stays. 0; -EINVAL with err: an unbalanced quote, or an environment word

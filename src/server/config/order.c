@@ -32,25 +32,18 @@ void config_order_deinit(struct config_order *o)
         *o = (struct config_order){.account_count = 0};
 }
 
-static int refuse_setting(const struct doc *d, struct err *err, const char *why)
-{
-        err_set(err, -EINVAL, "%s %s", d->key.p ? d->key.p : "it", why);
-        return doc_where(err, -EINVAL, d);
-}
-
 static int read_points(const struct doc *d, double *ret, struct err *err)
 {
         int r = doc_number(d, ret, err);
 
         if (r == 0 && (*ret > POINTS_MAX || *ret < -POINTS_MAX))
-                r = refuse_setting(d, err, "must be from -1000000000 to 1000000000");
+                r = doc_refuse(d, err, "must be from -1000000000 to 1000000000");
         return r;
 }
 
 static int need_map(const struct doc *d, struct err *err)
 {
-        return d->kind == DOC_MAP || d->empty ? 0
-                                              : refuse_setting(d, err, "must be a list of 'name: ...' lines");
+        return d->kind == DOC_MAP || d->empty ? 0 : doc_refuse(d, err, "must be a list of 'name: ...' lines");
 }
 
 static int add_user(void *arg, struct str word, struct err *err)
@@ -83,7 +76,7 @@ int config_order_read_share(void *at, const struct doc *d, struct err *err)
         if (r == 0 && half)
                 r = doc_duration(half, &ms, err);
         if (r == 0 && half && ms == 0)
-                r = refuse_setting(half, err, "must be longer than that");
+                r = doc_refuse(half, err, "must be longer than that");
         if (r == 0 && memory)
                 r = doc_size(memory, &bytes, err);
         o->share.half_life_ms = (int64_t)ms;
@@ -117,7 +110,7 @@ static int read_account(struct config_order *o, struct str parent, const struct 
         int r = doc_only(d, keys, err);
 
         if (r == 0 && !name_ok(d->key))
-                r = refuse_setting(d, err, "is not an account's name: letters, digits, _ and -");
+                r = doc_refuse(d, err, "is not an account's name: letters, digits, _ and -");
         if (r != 0)
                 return r;
         buf_printf(&name, STR_FMT "%s" STR_FMT, STR_ARG(parent), parent.n ? "." : "", STR_ARG(d->key));
@@ -127,7 +120,7 @@ static int read_account(struct config_order *o, struct str parent, const struct 
         if (shares)
                 r = doc_number(shares, &a->shares, err);
         if (r == 0 && !(a->shares > 0 && a->shares <= ACCOUNT_SHARES_MAX))
-                r = refuse_setting(shares, err, "must be more than 0 and at most 1000000000");
+                r = doc_refuse(shares, err, "must be more than 0 and at most 1000000000");
         if (r == 0)
                 r = read_users(&a->users, d, err);
         if (r == 0 && below)
@@ -155,8 +148,7 @@ static int read_one_qos(struct config_order *o, const struct doc *d, struct err 
         int r = doc_only(d, keys, err);
 
         if (r == 0 && !name_ok(d->key))
-                r = refuse_setting(d, err,
-                                   "is not the name of a quality of service: letters, digits, _ and -");
+                r = doc_refuse(d, err, "is not the name of a quality of service: letters, digits, _ and -");
         if (r != 0)
                 return r;
         MEM_GROW(o->qos, o->qos_cap, o->qos_count + 1);
@@ -167,7 +159,7 @@ static int read_one_qos(struct config_order *o, const struct doc *d, struct err 
         if (r == 0 && running)
                 r = doc_count(running, &units, err);
         if (r == 0 && units > INT32_MAX)
-                r = refuse_setting(running, err, "must be under 2147483648");
+                r = doc_refuse(running, err, "must be under 2147483648");
         if (running)
                 q->max_running = (int64_t)units;
         return r ? r : read_users(&q->users, d, err);
@@ -201,7 +193,7 @@ int config_order_read_weights(void *at, const struct doc *d, struct err *err)
                         r = read_points(x, to[i], err);
         }
         if (r == 0 && (o->weights.fair_share < 0 || o->weights.age < 0 || o->weights.waiting < 0))
-                r = refuse_setting(d, err, "must have no fair_share, age or waiting under 0");
+                r = doc_refuse(d, err, "must have no fair_share, age or waiting under 0");
         return r;
 }
 

@@ -92,12 +92,6 @@ bool preset_allows(const struct preset *x, const char *who)
 
 /* ---- reading */
 
-static int refuse(const struct doc *d, struct err *err, const char *why)
-{
-        err_set(err, -EINVAL, STR_FMT " %s", STR_ARG(d->key), why);
-        return doc_where(err, -EINVAL, d);
-}
-
 static bool name_ok(struct str s)
 {
         for (size_t i = 0; i < s.n; i++)
@@ -156,18 +150,18 @@ static int check_expression(const struct doc *d, struct str text, struct err *er
 
         expr_free(x);
         symbols_free(symbols);
-        return r == 0 ? 0 : refuse(d, err, why.text);
+        return r == 0 ? 0 : doc_refuse(d, err, why.text);
 }
 
 static int read_attributes(struct reading *r, const struct doc *map, struct err *err)
 {
-        int rc = !map || map->kind == DOC_MAP ? 0 : refuse(map, err, "must be a map of attributes");
+        int rc = !map || map->kind == DOC_MAP ? 0 : doc_refuse(map, err, "must be a map of attributes");
 
         for (const struct doc *d = rc == 0 && map ? map->first : NULL; d && rc == 0; d = d->next) {
                 struct str text = STR_NONE;
 
                 if (!name_ok(d->key) || str_find(d->key, '-') >= 0 || str_find(d->key, '.') >= 0)
-                        return refuse(d, err, "is not the name of an attribute");
+                        return doc_refuse(d, err, "is not the name of an attribute");
                 rc = doc_text(d, &text, err);
                 if (rc == 0)
                         rc = check_expression(d, text, err);
@@ -182,7 +176,7 @@ static int read_environment(struct reading *r, const struct doc *map, struct err
 {
         ARGS_CLEANUP struct args words = {0};
         BUF_CLEANUP struct buf raw = {0}, literal = {0};
-        int rc = !map || map->kind == DOC_MAP ? 0 : refuse(map, err, "must be a map of variables");
+        int rc = !map || map->kind == DOC_MAP ? 0 : doc_refuse(map, err, "must be a map of variables");
 
         for (const struct doc *d = rc == 0 && map ? map->first : NULL; d && rc == 0; d = d->next) {
                 BUF_CLEANUP struct buf word = {0};
@@ -190,10 +184,11 @@ static int read_environment(struct reading *r, const struct doc *map, struct err
 
                 rc = d->empty ? 0 : doc_text(d, &value, err);
                 if (rc == 0 && (d->key.n == 0 || str_find(d->key, '=') >= 0))
-                        rc = refuse(d, err, "is not the name of a variable");
+                        rc = doc_refuse(d, err, "is not the name of a variable");
                 if (rc == 0 &&
                     (str_search(value, STR("$(")) >= 0 || memchr(value.p ? value.p : "", '\n', value.n)))
-                        rc = refuse(d, err, "has \"$(\" or a line break, which a variable here cannot have");
+                        rc = doc_refuse(d, err,
+                                        "has \"$(\" or a line break, which a variable here cannot have");
                 buf_printf(&word, STR_FMT "=" STR_FMT, STR_ARG(d->key), STR_ARG(value));
                 args_add(&words, buf_view(&word));
         }
@@ -241,7 +236,7 @@ static int read_name(struct reading *r, const struct doc *map, enum preset_kind 
         int rc = d ? doc_text(d, &text, err) : 0;
 
         if (rc == 0 && d && !name_ok(text) && !str_ieqz(text, PRESET_NONE))
-                rc = refuse(d, err, "must be a name: letters, digits, '_', '-' and '.'");
+                rc = doc_refuse(d, err, "must be a name: letters, digits, '_', '-' and '.'");
         if (rc == 0 && d)
                 add_string(r, kinds[kind].attribute, text);
         return rc;
@@ -273,9 +268,9 @@ static int read_application(struct reading *r, const struct doc *d, struct err *
         if (rc == 0 && command)
                 rc = doc_text(command, &text, err);
         if (rc == 0 && (!command || !str_starts(text, STR("/"))))
-                rc = refuse(command ? command : d, err,
-                            command ? "must be an absolute path: the program as the places have it"
-                                    : "needs 'command', the absolute path of a program");
+                rc = doc_refuse(command ? command : d, err,
+                                command ? "must be an absolute path: the program as the places have it"
+                                        : "needs 'command', the absolute path of a program");
         if (rc != 0)
                 return rc;
         add_string(r, "Cmd", text);
@@ -297,7 +292,7 @@ static int read_dispatcher(struct reading *r, const struct doc *d, struct err *e
         int rc = doc_only(d, keys, err);
 
         if (rc == 0 && !doc_get(d, "places"))
-                rc = refuse(d, err, "needs 'places', a condition over places");
+                rc = doc_refuse(d, err, "needs 'places', a condition over places");
         return rc ? rc : read_condition(r, doc_get(d, "places"), err);
 }
 
@@ -324,7 +319,7 @@ static int read_queue(struct reading *r, const struct doc *d, struct err *err)
 
         r->preset->order = UINT64_MAX;
         if (rc == 0 && !doc_get(d, "places") && !dispatcher)
-                rc = refuse(d, err, "needs 'places', a condition over places, or 'dispatcher'");
+                rc = doc_refuse(d, err, "needs 'places', a condition over places, or 'dispatcher'");
         if (rc == 0)
                 rc = read_condition(r, doc_get(d, "places"), err);
         if (rc == 0 && dispatcher)
@@ -337,7 +332,8 @@ static int read_queue(struct reading *r, const struct doc *d, struct err *err)
         if (rc == 0 && order)
                 rc = doc_count(order, &r->preset->order, err);
         if (rc == 0 && ((time && ms < 1000) || (memory && bytes < 1 << 20)))
-                rc = refuse(time && ms < 1000 ? time : memory, err, "must be a second, or 1 MiB, or more");
+                rc = doc_refuse(time && ms < 1000 ? time : memory, err,
+                                "must be a second, or 1 MiB, or more");
         if (rc != 0)
                 return rc;
         buf_printf(&text, "%llu", (unsigned long long)(ms / 1000));
@@ -375,7 +371,7 @@ static int read_policy(struct reading *r, const struct doc *d, struct err *err)
         if (rc == 0 && placement)
                 rc = doc_text(placement, &text, err);
         if (rc == 0 && placement && core_placement_of_job(text, &parsed) != 0)
-                rc = refuse(placement, err, "must be " CORE_PLACEMENTS_OF_JOBS);
+                rc = doc_refuse(placement, err, "must be " CORE_PLACEMENTS_OF_JOBS);
         if (rc == 0 && queues)
                 rc = doc_words(queues, add_member, r, err);
         if (rc == 0)
@@ -400,9 +396,9 @@ static int read_catalog(struct reading *r, const struct doc *d, struct err *err)
         if (rc != 0 || !text.n)
                 return rc;
         if (catalog_query_parse(text, &q, &why) != 0)
-                return refuse(query, err, why.text);
+                return doc_refuse(query, err, why.text);
         if (q->where.n || q->limit)
-                rc = refuse(query, err, "must have no where and no limit: a user's query follows");
+                rc = doc_refuse(query, err, "must have no where and no limit: a user's query follows");
         catalog_query_free(q);
         r->preset->condition = arena_str(&r->presets->arena, text);
         return rc;
@@ -412,19 +408,19 @@ static int read_section(struct config_presets *p, struct preset_list *list, cons
                         int (*read)(struct reading *r, const struct doc *d, struct err *err), struct err *err)
 {
         int rc = d->kind == DOC_MAP || d->empty ? doc_no_twins(d, err)
-                                                : refuse(d, err, "must be a map of names");
+                                                : doc_refuse(d, err, "must be a map of names");
 
         if (rc == 0 && d->count > PRESETS_MAX)
-                rc = refuse(d, err, "has more than 1000 names");
+                rc = doc_refuse(d, err, "has more than 1000 names");
         for (const struct doc *one = d->first; one && rc == 0; one = one->next) {
                 struct reading r = {.presets = p};
                 const struct doc *users = doc_get(one, "users");
 
                 if (!name_ok(one->key))
-                        return refuse(one, err,
-                                      "is no name: letters, digits, '_', '-' and '.', and not \"none\"");
+                        return doc_refuse(one, err,
+                                          "is no name: letters, digits, '_', '-' and '.', and not \"none\"");
                 if (one->kind != DOC_MAP)
-                        return refuse(one, err, "must be a map");
+                        return doc_refuse(one, err, "must be a map");
                 MEM_GROW(list->v, list->cap, list->count + 1);
                 list->v[list->count++] = r.preset = mem_new(struct preset);
                 *r.preset = (struct preset){.name = arena_str(&p->arena, one->key),

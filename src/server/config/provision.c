@@ -10,13 +10,6 @@
 #define MONEY_MAX 1e9
 #define NODES_MAX 100000u
 #define NAME_MAX_ 20u /* of a provisioner or a shape; both become part of agents' names */
-#define WORDS_MAX 100u
-
-static int refuse_setting(const struct doc *d, struct err *err, const char *what)
-{
-        err_set(err, -EINVAL, STR_FMT " %s", STR_ARG(d->key), what);
-        return doc_where(err, -EINVAL, d);
-}
 
 void config_provision_default(struct config_provision *c)
 {
@@ -56,7 +49,7 @@ static int read_money(const struct doc *map, const char *key, int64_t *ret, stru
         int r = d ? doc_number(d, &v, err) : 0;
 
         if (d && r == 0 && !(v >= 0 && v <= MONEY_MAX))
-                r = refuse_setting(d, err, "must be from 0 to 1000000000");
+                r = doc_refuse(d, err, "must be from 0 to 1000000000");
         if (d && r == 0)
                 *ret = (int64_t)(v * 1e6 + 0.5);
         return r;
@@ -69,7 +62,7 @@ static int read_nodes(const struct doc *map, const char *key, uint32_t *ret, str
         int r = d ? doc_count(d, &n, err) : 0;
 
         if (d && r == 0 && n > NODES_MAX)
-                r = refuse_setting(d, err, "must be at most 100000");
+                r = doc_refuse(d, err, "must be at most 100000");
         if (d && r == 0)
                 *ret = (uint32_t)n;
         return r;
@@ -82,7 +75,7 @@ static int read_time(const struct doc *map, const char *key, int64_t least_ms, i
         int r = d ? doc_duration(d, &ms, err) : 0;
 
         if (d && r == 0 && (int64_t)ms < least_ms)
-                r = refuse_setting(d, err, "must be at least a second");
+                r = doc_refuse(d, err, "must be at least a second");
         if (d && r == 0)
                 *ret = (int64_t)ms;
         return r;
@@ -100,22 +93,12 @@ static int need_name(const struct doc *d, struct err *err)
 {
         return name_valid(d->key)
                        ? 0
-                       : refuse_setting(d, err, "is not a name here: up to 20 small letters and digits");
+                       : doc_refuse(d, err, "is not a name here: up to 20 small letters and digits");
 }
 
 static int need_map(const struct doc *d, struct err *err)
 {
-        return d->kind == DOC_MAP ? 0 : refuse_setting(d, err, "must be a map");
-}
-
-static int add_word(void *arg, struct str word, struct err *err)
-{
-        struct args *a = arg;
-
-        if (a->n == WORDS_MAX)
-                return err_set(err, -EINVAL, "more than %u words", WORDS_MAX);
-        args_add(a, word);
-        return 0;
+        return d->kind == DOC_MAP ? 0 : doc_refuse(d, err, "must be a map");
 }
 
 /* Reads words and joins them with commas. */
@@ -124,7 +107,7 @@ static int read_words(const struct doc *map, const char *key, char **ret, struct
         const struct doc *d = doc_get(map, key);
         ARGS_CLEANUP struct args words = {0};
         struct buf text = {0};
-        int r = d ? doc_words(d, add_word, &words, err) : 0;
+        int r = d ? doc_words(d, args_add_word, &words, err) : 0;
 
         if (!d || r != 0)
                 return r;
@@ -182,13 +165,13 @@ static int read_room(const struct doc *map, struct config_shape *s, struct err *
         const struct doc *cpus = doc_get(map, "cpus"), *memory = doc_get(map, "memory"),
                          *disk = doc_get(map, "disk");
         uint64_t n = 0, bytes = 0, room = 0;
-        int r = cpus ? doc_count(cpus, &n, err) : refuse_setting(map, err, "needs cpus: how many it has");
+        int r = cpus ? doc_count(cpus, &n, err) : doc_refuse(map, err, "needs cpus: how many it has");
 
         if (r == 0 && (n == 0 || n > 1u << 20))
-                r = refuse_setting(cpus, err, "must be from 1 to 1048576");
+                r = doc_refuse(cpus, err, "must be from 1 to 1048576");
         if (r == 0)
                 r = memory ? doc_size(memory, &bytes, err)
-                           : refuse_setting(map, err, "needs memory: how much it has");
+                           : doc_refuse(map, err, "needs memory: how much it has");
         if (r == 0 && disk)
                 r = doc_size(disk, &room, err);
         s->cpus = (int64_t)n;
@@ -212,7 +195,7 @@ static int read_shape(struct config_provision *c, size_t provisioner, const stru
         if (r == 0)
                 r = doc_only(d, keys, err);
         if (r == 0 && c->shape_count == CONFIG_SHAPES_MAX)
-                r = refuse_setting(d, err, "is one shape too many: there may be 64");
+                r = doc_refuse(d, err, "is one shape too many: there may be 64");
         if (r != 0)
                 return r;
         s = &c->shapes[c->shape_count++];
@@ -225,7 +208,7 @@ static int read_shape(struct config_provision *c, size_t provisioner, const stru
         if (r == 0)
                 r = read_nodes(d, "max", &s->max, err);
         if (r == 0 && s->min > s->max)
-                r = refuse_setting(doc_get(d, "min"), err, "must not be more than max");
+                r = doc_refuse(doc_get(d, "min"), err, "must not be more than max");
         if (r == 0)
                 r = read_attributes(d, &s->attributes, err);
         if (r == 0 && with)
@@ -263,23 +246,23 @@ static int read_kind(const struct doc *d, struct config_provisioner *p, struct e
 {
         const struct doc *kind = doc_get(d, "kind"), *command = doc_get(d, "command");
         struct str text;
-        int r = kind ? doc_text(kind, &text, err) : refuse_setting(d, err, "needs kind: exec or process");
+        int r = kind ? doc_text(kind, &text, err) : doc_refuse(d, err, "needs kind: exec or process");
 
         if (r != 0)
                 return r;
         if (!str_eqz(text, "exec") && !str_eqz(text, "process"))
-                return refuse_setting(kind, err, "must be exec or process");
+                return doc_refuse(kind, err, "must be exec or process");
         p->kind = str_dupz(text);
         if (command)
-                r = doc_words(command, add_word, &p->command, err);
+                r = doc_words(command, args_add_word, &p->command, err);
         if (r == 0 && str_eqz(text, "exec") && p->command.n == 0)
-                r = refuse_setting(d, err, "needs command: the program that starts and stops its machines");
+                r = doc_refuse(d, err, "needs command: the program that starts and stops its machines");
         if (r == 0 && str_eqz(text, "process") && command)
-                r = refuse_setting(command, err, "goes with kind exec only");
+                r = doc_refuse(command, err, "goes with kind exec only");
         if (r == 0)
                 r = read_words(d, "server", &p->addresses, err);
         if (r == 0 && str_eqz(text, "exec") && !p->addresses)
-                r = refuse_setting(d, err, "needs server: HOST:PORT, where its agents reach this server");
+                r = doc_refuse(d, err, "needs server: HOST:PORT, where its agents reach this server");
         return r;
 }
 
@@ -299,9 +282,9 @@ static int read_provisioner(struct config_provision *c, const struct doc *d, str
         if (r == 0)
                 r = doc_only(d, keys, err);
         if (r == 0 && at == CONFIG_PROVISIONERS_MAX)
-                r = refuse_setting(d, err, "is one provisioner too many: there may be 16");
+                r = doc_refuse(d, err, "is one provisioner too many: there may be 16");
         if (r == 0 && !shapes)
-                r = refuse_setting(d, err, "needs shapes: what machines it can start");
+                r = doc_refuse(d, err, "needs shapes: what machines it can start");
         if (r == 0)
                 r = need_map(shapes, err);
         if (r != 0)
@@ -350,10 +333,10 @@ static int read_accounts(struct config_provision *c, const struct doc *d, struct
                 uint64_t n = 0;
 
                 if (c->account_count == CONFIG_PLAN_ACCOUNTS)
-                        return refuse_setting(x, err, "is one account too many: there may be 64");
+                        return doc_refuse(x, err, "is one account too many: there may be 64");
                 r = doc_count(x, &n, err);
                 if (r == 0 && n > NODES_MAX)
-                        r = refuse_setting(x, err, "must be at most 100000");
+                        r = doc_refuse(x, err, "must be at most 100000");
                 if (r != 0)
                         return r;
                 c->accounts[c->account_count].name = str_dupz(x->key);

@@ -8,14 +8,7 @@
 #include "base/mem.h"
 
 #define NAME_MAX_ 64u
-#define WORDS_MAX 100u
 #define MOST_MAX  500u /* the limit of `drover source` */
-
-static int refuse_setting(const struct doc *d, struct err *err, const char *what)
-{
-        err_set(err, -EINVAL, STR_FMT " %s", STR_ARG(d->key), what);
-        return doc_where(err, -EINVAL, d);
-}
 
 void config_sources_deinit(struct config_sources *c)
 {
@@ -35,25 +28,15 @@ static bool name_valid(struct str s)
         return s.n > 0 && s.n <= NAME_MAX_;
 }
 
-static int add_word(void *arg, struct str word, struct err *err)
-{
-        struct args *a = arg;
-
-        if (a->n == WORDS_MAX)
-                return err_set(err, -EINVAL, "more than %u words", WORDS_MAX);
-        args_add(a, word);
-        return 0;
-}
-
 static int read_owner(const struct doc *map, struct config_source *c, struct err *err)
 {
         const struct doc *d = doc_get(map, "owner");
         struct str text, name, domain;
         int r = d ? doc_text(d, &text, err)
-                  : refuse_setting(map, err, "needs owner: NAME@DOMAIN, whose requests they are");
+                  : doc_refuse(map, err, "needs owner: NAME@DOMAIN, whose requests they are");
 
         if (r == 0 && principal_split(text, &name, &domain) != 0)
-                r = refuse_setting(d, err, "must be NAME@DOMAIN");
+                r = doc_refuse(d, err, "must be NAME@DOMAIN");
         if (r == 0)
                 c->owner = str_dupz(text);
         return r;
@@ -67,11 +50,11 @@ static int read_source(struct config_sources *all, const struct doc *d, struct e
         int r = 0;
 
         if (!name_valid(d->key))
-                r = refuse_setting(d, err, "is not a name here: up to 64 letters, digits, - and _");
+                r = doc_refuse(d, err, "is not a name here: up to 64 letters, digits, - and _");
         else if (d->kind != DOC_MAP)
-                r = refuse_setting(d, err, "must be a map");
+                r = doc_refuse(d, err, "must be a map");
         else if (all->count == CONFIG_SOURCES_MAX)
-                r = refuse_setting(d, err, "is one source too many: there may be 16");
+                r = doc_refuse(d, err, "is one source too many: there may be 16");
         if (r == 0)
                 r = doc_only(d, keys, err);
         if (r != 0)
@@ -80,21 +63,21 @@ static int read_source(struct config_sources *all, const struct doc *d, struct e
         c->name = str_dupz(d->key);
         r = read_owner(d, c, err);
         if (r == 0)
-                r = command ? doc_words(command, add_word, &c->command, err)
-                            : refuse_setting(d, err, "needs command: the program that offers requests");
+                r = command ? doc_words(command, args_add_word, &c->command, err)
+                            : doc_refuse(d, err, "needs command: the program that offers requests");
         if (r == 0 && c->command.n == 0)
-                r = refuse_setting(command, err, "must name a program");
+                r = doc_refuse(command, err, "must name a program");
         if (r == 0 && most)
                 r = doc_count(most, &c->most, err);
         if (r == 0 && most && (c->most < 1 || c->most > MOST_MAX))
-                r = refuse_setting(most, err, "must be from 1 to 500");
+                r = doc_refuse(most, err, "must be from 1 to 500");
         return r;
 }
 
 int config_sources_read(void *place, const struct doc *d, struct err *err)
 {
         if (d->kind != DOC_MAP)
-                return refuse_setting(d, err, "must be a map: NAME: {command: [...], owner: NAME@DOMAIN}");
+                return doc_refuse(d, err, "must be a map: NAME: {command: [...], owner: NAME@DOMAIN}");
         for (const struct doc *x = d->first; x; x = x->next) {
                 int r = read_source(place, x, err);
 
