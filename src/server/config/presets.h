@@ -1,9 +1,14 @@
 /* presets: settings for requests that the administrator defines under a name, and that requests refer to.
  *
- *   virtual_queues: {short: {places: 'QueueName == "short"', users: ['*@lab'], time_limit: 90m, max_memory:
- * 4G}} policies: {night: {placement: passive, queues: [short, long]}} applications: {root: {command:
- * /opt/root/bin/root, environment: {ROOTSYS: /opt/root}, users: [ann@lab]}} initializers: {web: {attributes:
- * {JobPrio: -5}, policy: night}} defaults: {policy: night}
+ *   virtual_queues:
+ *     short: {places: 'QueueName == "short"', users: ['*@lab'], time_limit: 90m}
+ *   policies:
+ *     night: {placement: passive, queues: [short, long]}
+ *   applications:
+ *     root: {command: /opt/root/bin/root, environment: {ROOTSYS: /opt/root}}
+ *   initializers:
+ *     web: {attributes: {JobPrio: -5}, policy: night}
+ *   defaults: {policy: night}
  *
  * A request names them by its attributes JobInitializer, JobApplication, JobDispatcher, JobVirtualQueue and
  * JobPolicy. When it is submitted each becomes what the core has already: default values of attributes, a
