@@ -6,6 +6,7 @@
 FOLDER has a JSON file for each machine, `faults` with the faults that are on (a JSON object), and `calls`, a line for
 each call. A machine that shall boot is an agent below FOLDER.
 """
+import contextlib
 import json
 import os
 import shutil
@@ -13,6 +14,8 @@ import signal
 import subprocess
 import sys
 import time
+
+from drover import all_pids, of_process
 
 
 def read(folder, name, default):
@@ -73,13 +76,10 @@ def start(folder, faults, asked):
 def power_off(folder, instance):
     """As a machine ends: everything at once."""
     home = os.path.join(folder, instance)
-    for pid in os.listdir("/proc"):
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as f:
-                if pid.isdigit() and home.encode() in f.read():
-                    os.kill(int(pid), signal.SIGKILL)
-        except (OSError, ProcessLookupError):
-            pass
+    for pid in all_pids():
+        if home.encode() in of_process(pid, "cmdline"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
     os.unlink(os.path.join(folder, instance + ".json"))
     shutil.rmtree(home, ignore_errors=True)
 

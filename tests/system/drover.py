@@ -51,38 +51,62 @@ def free_port():
     raise Failed("no port is free")
 
 
+UNSEEN = b"unseen\n"  # the name of the processes that unseen.py makes: who reads their memory waits for ever
+
+
+def of_process(pid, name):
+    """What /proc/PID/NAME has: nothing if the process has gone, or if it is one that a test beside this one has made unreadable."""
+    try:
+        with open(f"/proc/{pid}/comm", "rb") as f:
+            if f.read() == UNSEEN:
+                return b""
+        with open(f"/proc/{pid}/{name}", "rb") as f:
+            return f.read()
+    except OSError:  # ESRCH, too: it was there when its file was opened, and has gone since
+        return b""
+
+
+def all_pids():
+    """Numbers of all processes."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
 def processes(dir_text, program=None):
     """Numbers of the living processes whose command line, environment or folder names this one (and whose program
     is so)."""
-    found = []
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit() or int(entry) == os.getpid():
-            continue
+    found, text = [], dir_text.encode()
+    for pid in all_pids():
         try:
-            exe = os.readlink(f"/proc/{entry}/exe")
-            cwd = os.readlink(f"/proc/{entry}/cwd")
-            with open(f"/proc/{entry}/cmdline", "rb") as f:
-                line = f.read()
-            with open(f"/proc/{entry}/environ", "rb") as f:
-                environ = f.read()
-            with open(f"/proc/{entry}/stat", "rb") as f:
-                state = f.read().rsplit(b") ", 1)[1][:1]
+            exe = os.readlink(f"/proc/{pid}/exe")
+            cwd = os.readlink(f"/proc/{pid}/cwd")
         except OSError:
             continue
         name = os.path.basename(exe).replace(" (deleted)", "")
-        if state == b"Z" or (program and name != program):
+        if pid == os.getpid() or (program and name != program):
             continue
-        if dir_text in cwd or dir_text.encode() in line or dir_text.encode() in environ:
-            found.append(int(entry))
+        if (dir_text in cwd or text in of_process(pid, "cmdline") or text in of_process(pid, "environ")) and alive(pid):
+            found.append(pid)
     return found
 
 
+def with_command_line(*words):
+    """Numbers of the living processes whose command line begins with these words."""
+    start = b"".join(word.encode() + b"\0" for word in words)
+    return [pid for pid in all_pids() if of_process(pid, "cmdline").startswith(start) and alive(pid)]
+
+
+def _stat(pid):
+    """The fields of its line from the state on; none if it has gone."""
+    return of_process(pid, "stat").rpartition(b") ")[2].split()
+
+
 def alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as f:
-            return f.read().rsplit(b") ", 1)[1][:1] != b"Z"
-    except OSError:
-        return False
+    return _stat(pid)[:1] not in ([], [b"Z"])
+
+
+def parent(pid):
+    """0 if the process has gone."""
+    return int((_stat(pid)[1:2] or [0])[0])
 
 
 class UnixConnection(http.client.HTTPConnection):

@@ -1,6 +1,5 @@
 """Private Slurm clusters in a folder: daemons on loopback and free ports, a munge of their own, no database."""
 import contextlib
-import glob
 import os
 import pwd
 import shutil
@@ -9,7 +8,7 @@ import socket
 import subprocess
 import tempfile
 
-from drover import Daemon, Failed, free_port, wait_until
+from drover import Daemon, Failed, all_pids, free_port, of_process, wait_until
 
 
 def daemon_path(name):
@@ -161,11 +160,11 @@ class Slurm:
 
     def left(self):
         """Daemons of steps, and what they run: slurmd leaves them when it is stopped in the middle of a job."""
-        for path in glob.glob("/proc/[0-9]*"):
-            with contextlib.suppress(OSError), open(f"{path}/environ", "rb") as f:
-                if (f"SLURM_CONF={self.conf}".encode() in f.read().split(b"\0")
-                        or os.readlink(f"{path}/exe").endswith("/slurmstepd") and os.readlink(f"{path}/cwd") == self.dir):
-                    yield int(path.split("/")[2])
+        for pid in all_pids():
+            with contextlib.suppress(OSError):
+                if (f"SLURM_CONF={self.conf}".encode() in of_process(pid, "environ").split(b"\0")
+                        or os.readlink(f"/proc/{pid}/exe").endswith("/slurmstepd") and os.readlink(f"/proc/{pid}/cwd") == self.dir):
+                    yield pid
 
 
 class Rest:

@@ -13,7 +13,7 @@ import pytest
 import agents
 from containers import ENGINES, IMAGE, Docker, Podman, engine_with_image, registry
 from test_credentials import SECRET, add, files_with, told_by_processes
-from drover import Instance, alive, processes, sh, wait_until
+from drover import Instance, alive, of_process, processes, sh, wait_until
 
 QUEUE = ("kill_grace: 2s\nqueues:\n  - name: here\n    cpus: 8\n"
          "    container: {engine: podman, network: none, images: ['localhost/*', 'docker.io/*', '127.0.0.1:*', '/*/tree']}\n")
@@ -57,13 +57,7 @@ def containers_offered(instance, count=1):
 
 def unborn(instance):
     """Processes of runc that wait to become the program of a container."""
-    found = []
-    for pid in processes(instance.base):
-        with contextlib.suppress(OSError):
-            with open(f"/proc/{pid}/cmdline", "rb") as f:
-                if f.read().split(b"\0")[1:2] == [b"init"]:
-                    found.append(pid)
-    return found
+    return [pid for pid in processes(instance.base) if of_process(pid, "cmdline").split(b"\0")[1:2] == [b"init"]]
 
 
 @pytest.fixture(scope="module")
@@ -232,11 +226,7 @@ def act(place, action, request):
 
 
 def states(place, text):
-    found = set()
-    for pid in inside(place, text):
-        with open(f"/proc/{pid}/stat", "rb") as f:
-            found.add(f.read().rsplit(b") ", 1)[1][:1])
-    return found
+    return {of_process(pid, "stat").rpartition(b") ")[2][:1] for pid in inside(place, text)}
 
 
 def test_removed_while_it_starts(place, engine):

@@ -5,7 +5,7 @@ import signal
 import time
 
 import agents
-from drover import alive, processes, sh, wait_until
+from drover import alive, processes, sh, wait_until, with_command_line
 
 
 SLEEP = f"sleep 601.{os.getpid()}", f"sleep 602.{os.getpid()}"  # no other test's
@@ -77,25 +77,13 @@ def test_rm_ends_the_whole_process_tree(shared):
     wait_until(lambda: os.path.exists(mark))
     shared.cli("rm", f"{request}.0")
     shared.wait_state(f"{request}.0", "removed")
-    wait_until(lambda: not _sleepers(SLEEP[0]))
+    wait_until(lambda: not with_command_line(*SLEEP[0].split()))
 
 
 def test_the_tree_ends_with_the_job(shared):
     request = shared.submit(sh(f"setsid {SLEEP[1]} >/dev/null 2>&1 & {SLEEP[1]} >/dev/null 2>&1 & exit 0"))
     shared.wait(request)
-    wait_until(lambda: not _sleepers(SLEEP[1]))
-
-
-def _sleepers(command):
-    found = []
-    for pid in os.listdir("/proc"):
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as f:
-                if f.read().split(b"\0")[:2] == command.encode().split():
-                    found.append(pid)
-        except OSError:
-            pass
-    return found
+    wait_until(lambda: not with_command_line(*SLEEP[1].split()))
 
 
 def test_rm_of_some_members(shared):

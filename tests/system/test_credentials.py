@@ -11,7 +11,7 @@ import time
 import pytest
 
 import agents
-from drover import free_port, sh, wait_until
+from drover import all_pids, free_port, of_process, sh, wait_until
 
 pytest_plugins = ["batch_systems"]
 
@@ -171,16 +171,7 @@ def test_htcondors_words(instance):
 
 def told_by_processes(text):
     """Numbers of the processes that have this text in their command line or environment."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        for name in ("cmdline", "environ"):
-            try:
-                with open(f"/proc/{pid}/{name}", "rb") as f:
-                    if text.encode() in f.read():
-                        found.append((pid, name))
-            except OSError:
-                pass  # it has gone meanwhile
-    return found
+    return [(pid, name) for pid in all_pids() for name in ("cmdline", "environ") if text.encode() in of_process(pid, name)]
 
 
 def test_no_process_tells_it(place):

@@ -5,7 +5,7 @@ import os
 import pytest
 
 import agents
-from drover import processes, sh, wait_until
+from drover import of_process, processes, sh, wait_until
 from stores import Nginx
 from test_asleep import begin, frozen, in_turn, whole
 from test_bad_days import passes
@@ -66,21 +66,13 @@ def test_the_agent_and_its_shepherd_for_longer_than_a_lease(instance):
         wait_until(lambda: len(runs(instance)[job]) == 2)
     wait_until(lambda: len(instance.agents("connected")) == 2)
     first = os.path.join(instance.base, "n1", "jobs")
-    wait_until(lambda: not [pid for pid in processes(first) if instance.flag in command_line(pid)])
+    wait_until(lambda: not [pid for pid in processes(first) if instance.flag.encode() in of_process(pid, "cmdline")])
     instance.write("flag", "")
     instance.wait(job)
     assert instance.read("out") == "whole\n"
     assert [e["event"] for e in instance.events(job) if e["event"] in FINAL] == ["exited"]
     row = instance.history(job.split(".")[0])[0]
     assert (row["agent"], row["starts"]) == ("n2", 2)
-
-
-def command_line(pid):
-    try:
-        with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as f:
-            return f.read()
-    except OSError:
-        return ""
 
 
 # ---- movers

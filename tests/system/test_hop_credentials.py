@@ -5,7 +5,7 @@ import sqlite3
 import pytest
 
 import agents
-from drover import sh, wait_until
+from drover import of_process, sh, wait_until
 from hops import far, far_jobs, hop_queue, runs
 from test_credentials import SECRET, add, files_with
 
@@ -56,8 +56,7 @@ def told_by_processes(row):
         for program in ("droverd", "drover-agent", "drover-shepherd"):
             for pid in server.pids(program):
                 for what in ("cmdline", "environ"):
-                    with open(f"/proc/{pid}/{what}", "rb") as f:
-                        text += f.read()
+                    text += of_process(pid, what)
     return text
 
 

@@ -16,9 +16,9 @@ import openapi
 import pytest
 import unseen
 import users
-from drover import alive, free_port, sh, wait_until
+from drover import free_port, sh, wait_until, with_command_line
 from test_provision import PROCESS, SHAPES, all_gone, configure
-from users import AGENT, ONE, TWO
+from users import ONE, TWO
 
 # Runs in the job: each attempt's outcome is "done", or the name of the error.
 ATTACK = r'''
@@ -590,19 +590,7 @@ def test_what_is_left_behind(own):
     one.cli("get", str(job))
     assert not os.stat(os.path.join(one.work, "shell")).st_mode & (stat.S_ISUID | stat.S_ISGID)
     wait_until(lambda: os.listdir(os.path.join(one.dir, "agent", "jobs")) == [])
-    wait_until(lambda: not sleeping("987"))
-
-
-def sleeping(seconds):
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as f:
-                if f.read() == b"sleep\0" + seconds.encode() + b"\0" and alive(int(pid)):
-                    found.append(pid)
-        except OSError:
-            pass
-    return found
+    wait_until(lambda: not with_command_line("sleep", "987"))
 
 
 def test_processes_without_end(instance):

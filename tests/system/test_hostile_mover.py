@@ -104,7 +104,7 @@ def test_what_a_lie_comes_to(lies):
     before = lies.descriptors()
     requests = {how: lies.submit(ONE, f"lie://x/{how}/f?how={how}&data=honest", f"cat f >{site.home(ONE)}/read-{how}")
                 for how in ATTEMPTS}
-    wait_until(lambda: processes(lies.program))  # one of them never ends
+    instance.wait_state(f"{requests['never']}.0", "staging", "held")  # it is held after the time that a transfer may take, not before
     assert site.text(TWO, "out") == "for all\n"
     other = lies.submit(TWO, "lie://x/f?data=mine")
     instance.wait(other)

@@ -13,7 +13,7 @@ import time
 import pytest
 import unseen
 
-from drover import Failed, alive, wait_until
+from drover import Failed, alive, processes, wait_until
 from users import AGENT, LOW, ONE, TWO, as_user
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the shepherd that has something to give away is root's")
@@ -363,6 +363,7 @@ def test_a_process_that_nobody_can_look_at(site, begins):
             assert not alive(left)
             os.unlink(os.path.join(site.home, "left"))
         site.serves()
+        assert pid not in processes(site.base)  # nor do tests wait that run beside this one
 
 
 def test_messages_that_are_none(site):

@@ -12,7 +12,7 @@ import uuid
 import pytest
 
 import agents
-from drover import LIMIT, Failed, alive, sh, wait_until
+from drover import LIMIT, Failed, alive, of_process, sh, wait_until
 
 FINAL = ("exited", "removed")
 
@@ -65,11 +65,7 @@ def test_agent_is_killed_and_started_again(instance):
 
 
 def cmdline(pid):
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as f:
-            return f.read().decode(errors="replace").split("\0")
-    except OSError:
-        return []
+    return of_process(pid, "cmdline").decode(errors="replace").split("\0")
 
 
 def test_agent_and_sighup(instance):

@@ -7,7 +7,7 @@ import pytest
 
 import agents
 import openapi
-from drover import sh, wait_until
+from drover import of_process, sh, wait_until
 
 CONFIG = "jobs_max: 2\nkill_grace: 1s\n"
 
@@ -107,7 +107,7 @@ def test_down_needs_no_lease(instance):
     agent.kill()
     wait_until(lambda: not node(instance)["connected"])
     for pid in shepherds:
-        if "/n1/" in open(f"/proc/{pid}/cmdline", encoding="utf-8").read() + os.readlink(f"/proc/{pid}/cwd"):
+        if b"/n1/" in of_process(pid, "cmdline") + os.readlink(f"/proc/{pid}/cwd").encode():
             os.kill(pid, signal.SIGKILL)
     instance.cli("node", "down", "n1", "-r", "its mainboard")
     wait_until(lambda: instance.job(f"{request}.0").get("agent") == "n2")

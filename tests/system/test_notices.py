@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from drover import processes, sh, wait_until
+from drover import parent, processes, sh, wait_until
 
 MAILER = """#!/bin/sh
 # Keeps each mail, its arguments first, in a file of its own; fails while "broken" is there.
@@ -120,15 +120,6 @@ def hooks(instance, receiver, more=""):
   retry: 200ms
 {more}""")
     return f"http://127.0.0.1:{receiver.port}/hook?key=1"
-
-
-def parent(pid):
-    """0 when it has gone."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
-            return int(f.read().rsplit(") ", 1)[1].split()[1])
-    except OSError:
-        return 0
 
 
 def text_of(mail):

@@ -3,7 +3,7 @@ import os
 import signal
 
 import agents
-from drover import sh, wait_until
+from drover import of_process, sh, wait_until
 
 # Each touches its marker and waits until it sees those of all others: alone it would wait for ever.
 TOGETHER = ('touch {dir}/here.$0; for i in 0 1 2; do while [ ! -e {dir}/here.$i ]; do sleep 0.02; done; done; '
@@ -26,11 +26,6 @@ def together(instance, queue="queue 3", **more):
     text = sh(script, queue=queue, request_cpus=1, request_memory="10MB", transfer_output_files="node.$(Node)",
               **{"set_size": 3, **more})
     return text.replace("node.$0'", "node.$0' $(Node)")
-
-
-def cmdline(pid):
-    with open(f"/proc/{pid}/cmdline", encoding="utf-8") as f:
-        return f.read()
 
 
 def states(instance, request):
@@ -133,7 +128,7 @@ def test_a_member_that_is_lost_takes_the_set_with_it(instance):
     instance.write("again", "")
     found[1].kill()
     for pid in instance.pids("drover-shepherd"):
-        if os.path.join(instance.base, "n1") in cmdline(pid):
+        if os.path.join(instance.base, "n1").encode() in of_process(pid, "cmdline"):
             os.kill(pid, signal.SIGKILL)
     agents.start(instance, "cpus: 1\n", "n1")
     instance.wait(request)

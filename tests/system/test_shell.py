@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from containers import engine_with_image
-from drover import alive, sh, wait_until
+from drover import alive, sh, wait_until, with_command_line
 from terminal import Terminal
 from test_containers import start
 from test_exec import running
@@ -240,26 +240,11 @@ def test_in_the_jobs_container(instance, request, name):
         t.type("sleep 4321 & exit 3\r")
         assert t.end() == 3
         with subprocess.Popen([instance.program("drover"), "exec", f"{job}.0", "--", "sleep", "6789"], env=instance.env) as p:
-            wait_until(lambda: sleeping("6789"))
+            wait_until(lambda: with_command_line("sleep", "6789"))
             instance.cli("rm", str(job))
             assert p.wait(60) != 0
-        wait_until(lambda: not sleeping("6789") and not sleeping("4321"))
+        wait_until(lambda: not with_command_line("sleep", "6789") and not with_command_line("sleep", "4321"))
         wait_until(lambda: not engine.names())
-
-
-def sleeping(seconds):
-    """Processes that are `sleep SECONDS`."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as f:
-                if f.read() == b"sleep\0" + seconds.encode() + b"\0":
-                    found.append(int(pid))
-        except OSError:
-            pass
-    return found
-
-
 
 
 def run_of(drover):

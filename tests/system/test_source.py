@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from drover import Failed, wait_until
+from drover import Failed, all_pids, of_process, wait_until
 
 TRUE = "executable = /bin/true\nshould_transfer_files = yes\ntransfer_executable = no\nqueue\n"
 
@@ -104,14 +104,6 @@ def puppet(instance):
     made = Puppet(instance)
     yield made
     made.close()
-
-
-def command_of(pid):
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as f:
-            return f.read()
-    except OSError:
-        return b""
 
 
 def requests(instance):
@@ -227,10 +219,10 @@ def test_the_program_ends(instance, puppet):
 
 
 def test_a_signal_ends_both(instance, puppet):
-    pids = [int(p) for p in os.listdir("/proc") if p.isdigit() and puppet.path.encode() in command_of(p)]
+    pids = [pid for pid in all_pids() if puppet.path.encode() in of_process(pid, "cmdline")]
     assert len(pids) == 2 and puppet.daemon.stop(signal.SIGTERM) == 0
     instance.daemons.remove(puppet.daemon)
-    wait_until(lambda: not any(puppet.path.encode() in command_of(pid) for pid in pids))
+    wait_until(lambda: not any(puppet.path.encode() in of_process(pid, "cmdline") for pid in pids))
 
 
 @pytest.mark.parametrize("victim", ["source", "program"])

@@ -12,7 +12,7 @@ import uuid
 
 import agents
 import pytest
-from drover import alive, free_port, sh, wait_until
+from drover import alive, all_pids, free_port, parent, sh, wait_until
 from guarded import Authority, Grid, Guarded
 from stores import Faulty, Ftp, Nginx, Web
 from users import ONE, TWO, Site, as_user, domain
@@ -101,16 +101,8 @@ def progress(instance, request):
     return 0
 
 
-def parent(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as f:
-            return int(f.read().rsplit(")", 1)[1].split()[1])
-    except FileNotFoundError:
-        return 0
-
-
 def children(pid):
-    return [int(name) for name in os.listdir("/proc") if name.isdigit() and parent(name) == pid]
+    return [one for one in all_pids() if parent(one) == pid]
 
 
 # ---- what is done

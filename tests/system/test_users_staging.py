@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from drover import processes, wait_until
+from drover import of_process, processes, wait_until
 from silent_disk import silent
 from users import ONE, TWO, Site, as_user
 
@@ -32,8 +32,8 @@ def long_at_work(site, seconds):
     def there():
         """files are staged for long"""
         for pid in processes(site.state, "drover-agent"):
-            with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as f:
-                if b"--stage" in f.read().split(b"\0") and processor_s(pid) > seconds:
+            with contextlib.suppress(OSError):  # it may go meanwhile
+                if b"--stage" in of_process(pid, "cmdline").split(b"\0") and processor_s(pid) > seconds:
                     return pid
         return None
 
