@@ -11,8 +11,8 @@
  */
 #pragma once
 #include "cli/slurm/tasks.h"
-#include "cli/slurm/words.h"
 #include "cli/terminal/cli.h"
+#include "cli/terminal/words.h"
 
 /* Step between the numbers of a request's jobs: where a job must have a single number, it is the request's
  * number plus M steps for member M. */

@@ -1,7 +1,7 @@
 /* script: a batch script, and the options in its #SBATCH lines.
  */
 #pragma once
-#include "cli/slurm/words.h"
+#include "cli/terminal/words.h"
 
 /* Reads the script of that name, from the current folder or else from $PATH; NULL: standard input. Text that
  * cannot be a batch script is an error. The path at which it was found is appended to `path`. Returns 0, or

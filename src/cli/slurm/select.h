@@ -1,7 +1,7 @@
 /* select: chooses the jobs that a call of squeue, sacct or scancel means, and gets them from the server. */
 #pragma once
 #include "cli/slurm/record.h"
-#include "cli/slurm/words.h"
+#include "cli/terminal/words.h"
 
 struct select {
         struct buf ids, constraint; /* ids and expression sent to the server */

@@ -1,10 +1,10 @@
 /* slurm: the Slurm-compatible commands, one file each: tool_NAME.c, and what they share. main.c finds one by
- * the name by which it was called. */
+ * the name by which it was called. Source of their options: Slurm 22.05 to 24.11, manual pages. */
 #pragma once
-#include "cli/slurm/words.h"
 #include "cli/terminal/cli.h"
+#include "cli/terminal/words.h"
 
-extern const struct slurm_tool slurm_sbatch, slurm_squeue, slurm_scancel, slurm_sacct, slurm_sinfo,
+extern const struct words_tool slurm_sbatch, slurm_squeue, slurm_scancel, slurm_sacct, slurm_sinfo,
         slurm_scontrol, slurm_srun;
 
 void slurm_version_print(void);

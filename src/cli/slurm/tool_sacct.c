@@ -269,7 +269,7 @@ static const struct words_row rows[] = {
         {"wckeys", 'W', WORDS_VALUE, WORDS_REFUSED, "TEXT", NULL, "there are no such keys."},
         {0},
 };
-const struct slurm_tool slurm_sacct = {
+const struct words_tool slurm_sacct = {
         .name = "sacct",
         .usage = "[OPTIONS]",
         .line = "Lists jobs, those that have ended as well.",

@@ -191,7 +191,7 @@ static const struct words_row rows[] = {
         {"export-file", 0, WORDS_VALUE, WORDS_REFUSED, "FILE", NULL, "use --export."},
         {0},
 };
-const struct slurm_tool slurm_sbatch = {
+const struct words_tool slurm_sbatch = {
         .name = "sbatch",
         .usage = "[OPTIONS] [SCRIPT [ARGUMENTS...]]",
         .line = "Submits a script as a job, or as an array of jobs; without SCRIPT it is read from standard "

@@ -197,7 +197,7 @@ static const struct words_row rows[] = {
         {"wckey", 0, WORDS_VALUE, WORDS_REFUSED, "TEXT", NULL, "there are no such keys."},
         {0},
 };
-const struct slurm_tool slurm_scancel = {
+const struct words_tool slurm_scancel = {
         .name = "scancel",
         .usage = "[OPTIONS] [ID | ID_TASK | ID_[TASKS]]...",
         .line = "Removes jobs, or sends them a signal.",

@@ -613,7 +613,7 @@ static const struct words_row rows[] = {
         {"uid", 'u', WORDS_VALUE, WORDS_REFUSED, "USER", NULL, "one acts as oneself."},
         {0},
 };
-const struct slurm_tool slurm_scontrol = {
+const struct words_tool slurm_scontrol = {
         .name = "scontrol",
         .usage = "[OPTIONS] show job|node|partition|hostnames|config [WHICH] | "
                  "hold|release|requeue|suspend|resume ID... | "

@@ -346,7 +346,7 @@ static const struct words_row rows[] = {
          "drover reserve list shows reservations."},
         {0},
 };
-const struct slurm_tool slurm_sinfo = {
+const struct words_tool slurm_sinfo = {
         .name = "sinfo",
         .usage = "[OPTIONS]",
         .line = "Lists queues of agents and the agents that have them. One queue that all have is marked "

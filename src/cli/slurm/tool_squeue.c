@@ -284,7 +284,7 @@ static const struct words_row rows[] = {
         {"yaml", 0, WORDS_PLAIN, WORDS_REFUSED, NULL, NULL, "use --json."},
         {0},
 };
-const struct slurm_tool slurm_squeue = {
+const struct words_tool slurm_squeue = {
         .name = "squeue",
         .usage = "[OPTIONS]",
         .line = "Lists jobs that have not ended.",

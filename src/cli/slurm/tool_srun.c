@@ -422,7 +422,7 @@ static const struct words_row rows[] = {
         {"het-group", 0, WORDS_VALUE, WORDS_REFUSED, "TEXT", NULL, "a job has one component."},
         {0},
 };
-const struct slurm_tool slurm_srun = {
+const struct words_tool slurm_srun = {
         .name = "srun",
         .usage = "[OPTIONS] COMMAND [ARGUMENTS...]",
         .line = "Runs a command as a job, with its output here and its exit code passed on; within a job, as "

@@ -1,10 +1,10 @@
-/* words: tables of the Slurm-compatible commands and their options, and the parser of their command lines.
+/* words: tables of commands that look like another system's, and of their options, and the parser of their
+ * command lines.
  *
- * Options are read as by Slurm's getopt_long(3): long names may be abbreviated if unambiguous, and an
- * optional value follows "=". A row says what Drover does with an option. Most act; an option without an
+ * Options are read as by getopt_long(3): long names may be abbreviated if unambiguous, and an optional value
+ * follows "=". A row says what Drover does with an option. Most act; an option without an
  * equivalent that changes nothing a job can see causes a warning that names it; an option that would change
  * the job's meaning is an error. --help and the tables of the manual page are made from the same rows.
- * Source: Slurm 22.05 to 24.11, manual pages.
  */
 #pragma once
 #include "base/buf.h"
@@ -33,7 +33,7 @@ struct words_row {
 
 struct cli;
 struct words;
-struct slurm_tool {
+struct words_tool {
         const char *name, *usage, *line;
         const struct words_row *rows; /* up to a row without name and letter; words_common come after them */
         bool stops;                   /* the first word that is not an option ends the options */
@@ -48,7 +48,7 @@ struct words_given {
         enum words_origin origin;
 };
 struct words {
-        const struct slurm_tool *tool;
+        const struct words_tool *tool;
         struct words_given *given; /* in order; a later one overrides */
         size_t given_count, given_cap;
         char **words; /* words that belong to no option */
@@ -58,7 +58,7 @@ struct words {
 
 extern const struct words_row words_common[];
 
-void words_init(struct words *w, const struct slurm_tool *tool);
+void words_init(struct words *w, const struct words_tool *tool);
 void words_deinit(struct words *w);
 /* Adds the options and words of argv, after the command's name. Returns 0, or -EINVAL with err, which names
  * the option; a refused option is an error. Words that are not options are accepted for WORDS_CALL only, and
@@ -84,6 +84,7 @@ const char *words_next(const struct words *w, const char *name, size_t *at);
 int words_number(const struct words *w, const char *name, int64_t least, int64_t otherwise, int64_t *ret,
                  struct err *err);
 
-void words_help(const struct slurm_tool *tool, struct buf *out);
+/* Appends the help; its last line is `closing`. */
+void words_help(const struct words_tool *tool, const char *closing, struct buf *out);
 /* Appends the tool's part of the manual page, in Markdown: a table of its options. */
-void words_page(const struct slurm_tool *tool, struct buf *out);
+void words_page(const struct words_tool *tool, struct buf *out);

@@ -1,4 +1,4 @@
-#include "cli/slurm/words.h"
+#include "cli/terminal/words.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -22,7 +22,7 @@ static bool row_ends(const struct words_row *row)
 }
 
 /* The n-th row that the tool takes; NULL behind the last. */
-static const struct words_row *row_at(const struct slurm_tool *tool, size_t n)
+static const struct words_row *row_at(const struct words_tool *tool, size_t n)
 {
         size_t own = 0;
 
@@ -36,7 +36,7 @@ static const struct words_row *row_at(const struct slurm_tool *tool, size_t n)
         return &words_common[n - own];
 }
 
-void words_init(struct words *w, const struct slurm_tool *tool)
+void words_init(struct words *w, const struct words_tool *tool)
 {
         *w = (struct words){.tool = tool};
 }
@@ -80,7 +80,7 @@ static void add_word(struct words *w, const char *word)
 }
 
 /* The rows as getopt_long has them. */
-static void make_tables(const struct slurm_tool *tool, bool stops, struct option **ret_long,
+static void make_tables(const struct words_tool *tool, bool stops, struct option **ret_long,
                         struct buf *letters)
 {
         const struct words_row *row;
@@ -101,7 +101,7 @@ static void make_tables(const struct slurm_tool *tool, bool stops, struct option
         }
 }
 
-static const struct words_row *row_of(const struct slurm_tool *tool, int code)
+static const struct words_row *row_of(const struct words_tool *tool, int code)
 {
         const struct words_row *row;
 
@@ -114,7 +114,7 @@ static const struct words_row *row_of(const struct slurm_tool *tool, int code)
 }
 
 /* The word that getopt_long has stopped at. */
-static int refuse_word(const struct slurm_tool *tool, int code, const char *word, struct err *err)
+static int refuse_word(const struct words_tool *tool, int code, const char *word, struct err *err)
 {
         const struct words_row *row = optopt ? row_of(tool, optopt) : NULL;
         BUF_CLEANUP struct buf name = {0};
@@ -263,7 +263,7 @@ static void show_all(const struct words_row *row, struct buf *out)
                 buf_printf(out, row->form == WORDS_MAYBE ? "[=%s]" : row->name ? "=%s" : " %s", row->value);
 }
 
-void words_help(const struct slurm_tool *tool, struct buf *out)
+void words_help(const struct words_tool *tool, const char *closing, struct buf *out)
 {
         const struct words_row *row;
 
@@ -274,10 +274,10 @@ void words_help(const struct slurm_tool *tool, struct buf *out)
                 show_all(row, &left);
                 buf_printf(out, "  %-30s %s%s\n", buf_z(&left), effect_text(row), row->text);
         }
-        buf_addz(out, "\nA command of Drover's that looks like Slurm's: see drover-slurm(7).\n");
+        buf_printf(out, "\n%s\n", closing);
 }
 
-void words_page(const struct slurm_tool *tool, struct buf *out)
+void words_page(const struct words_tool *tool, struct buf *out)
 {
         static const char *const heads[] = {[WORDS_ACTS] = "Carried out:",
                                             [WORDS_SO] = "Taken, and so anyway:",
