@@ -47,7 +47,8 @@ struct billing {
 /* Quantities that rates use, measured or expected. */
 struct usage {
         struct str account, user;
-        const struct queue *queue;  /* NULL: no place */
+        const struct queue *queue;  /* NULL: no place, or elsewhere */
+        struct str elsewhere;       /* a place that is no agent's; empty: none */
         const struct ad *job;       /* NULL: none */
         const struct amounts *more; /* GPUs and similar resources; NULL: none */
         int64_t start_ms, wall_ms, cpu_ms, cpus, memory_mib, disk_kib, memory_peak_mib;
@@ -199,11 +200,19 @@ static bool account_fits(const char *pattern, struct str account)
         return p.n == 0 || shares_group_within(p, account);
 }
 
-static const struct expr *rate_of(const struct billing *b, struct str account, const struct queue *q)
+/* A place that is no agent's is compared by its name. */
+static bool place_fits(struct str pattern, const struct usage *u)
+{
+        if (u->queue || !u->elsewhere.n)
+                return billing_place_fits(pattern, u->queue);
+        return !pattern.n || str_eq(pattern, u->elsewhere) ||
+               (str_starts(u->elsewhere, pattern) && u->elsewhere.p[pattern.n] == '/');
+}
+
+static const struct expr *rate_of(const struct billing *b, const struct usage *u)
 {
         for (size_t i = 0; i < b->rate_count; i++)
-                if (billing_place_fits(str_of(b->rates[i].place), q) &&
-                    account_fits(b->rates[i].account, account))
+                if (place_fits(str_of(b->rates[i].place), u) && account_fits(b->rates[i].account, u->account))
                         return b->rates[i].charge;
         return NULL;
 }
@@ -235,7 +244,7 @@ static struct ad *usage_ad(struct core *c, const struct usage *u)
         ad_set_integer(ad, b->names.WeekDay, (start_s / DAY_S + 4) % 7); /* 1 January 1970 was a Thursday */
         ad_set_string(ad, b->names.Account, u->account);
         ad_set_string(ad, b->names.User, u->user);
-        ad_set_string(ad, b->names.Place, buf_view(&place));
+        ad_set_string(ad, b->names.Place, u->queue ? buf_view(&place) : u->elsewhere);
         ad_set_integer(ad, c->attr.GPUs, 0);
         for (unsigned i = 0; u->more && i < u->more->count; i++)
                 ad_set_integer(ad, u->more->v[i].name, u->more->v[i].n);
@@ -245,7 +254,7 @@ static struct ad *usage_ad(struct core *c, const struct usage *u)
 /* Computes the price in whole units, rounded up. Returns 0, or -EINVAL: the rate has no value. */
 static int price(struct core *c, const struct usage *u, int64_t *ret)
 {
-        const struct expr *rate = rate_of(c->billing, u->account, u->queue);
+        const struct expr *rate = rate_of(c->billing, u);
         double amount = 0;
         struct value v;
         struct ad *ad;
@@ -296,12 +305,15 @@ int core_bank_price(struct core *c, const struct core_bank_use *use, int64_t *re
                         if (!queue.n || str_eqz(queue, q->name))
                                 u.queue = q;
                 if (!u.queue)
-                        return err_set(err, CORE_INVALID, "there is no place " STR_FMT, STR_ARG(use->place));
+                        u.elsewhere = use->place;
         }
         if (price(c, &u, ret_amount) == 0)
                 return 0;
         return err_set(err, CORE_INVALID, "the charge rate of " STR_FMT " has no value%s",
-                       STR_ARG(use->account), agent.n ? " there" : " without a place: name one");
+                       STR_ARG(use->account),
+                       u.elsewhere.n ? " there: it looks at the place, and no agent has that name"
+                       : agent.n     ? " there"
+                                     : " without a place: name one");
 }
 
 /* ---- accounts */

@@ -347,7 +347,7 @@ static void test_a_quote_is_for_what_was_asked(void **state)
 static void test_rates_by_place_and_account(void **state)
 {
         struct story *s = *state;
-        const struct core_bank_rate rates[] = {
+        struct core_bank_rate rates[] = {
                 {.place = STR("n1/q"), .account = STR("physics"), .charge = STR("7")},
                 {.place = STR("n1"), .charge = STR("5")},
                 {.charge = STR("Hour * 0 + GPUs * 100 + WallSeconds / 60")},
@@ -368,7 +368,17 @@ static void test_rates_by_place_and_account(void **state)
         use.account = STR("physicsx");
         assert_int_equal(core_bank_price(s->core, &use, &amount, &err), 0);
         assert_int_equal(amount, 5);
-        use.place = STR("nowhere");
+        use.place = STR("colony/long"); /* no agent's */
+        assert_int_equal(core_bank_price(s->core, &use, &amount, &err), 0);
+        assert_int_equal(amount, 202);
+        rates[0].place = STR("colony");
+        rates[0].account = STR("");
+        rates[0].charge = STR("strcmp(Place, \"colony/long\") == 0 ? 3 : 4");
+        rates[2].charge = STR("TARGET.Price");
+        assert_int_equal(core_bank_set(s->core, &settings, &err), 0);
+        assert_int_equal(core_bank_price(s->core, &use, &amount, &err), 0);
+        assert_int_equal(amount, 3);
+        use.place = STR("colonyx"); /* what a rate wants of a place is not known of it */
         assert_int_equal(core_bank_price(s->core, &use, &amount, &err), CORE_INVALID);
         assert_int_equal(
                 core_bank_set(s->core,

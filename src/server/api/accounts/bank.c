@@ -508,6 +508,17 @@ static bool has_share(struct server *s, struct call *c, const struct bank_order 
         return false;
 }
 
+/* The part of the promised price for a use that is no larger than what the quote is for. Returns false if
+ * the quote does not cover the use. */
+static bool quoted_price(const struct bank_quote *q, const struct core_bank_use *use, int64_t *ret)
+{
+        if (!q || use->cpus > (q->cpus ? q->cpus : 1) || use->memory_mib > q->memory_mib ||
+            use->gpus > q->gpus)
+                return false;
+        *ret = (int64_t)(((__int128)q->amount * use->duration_ms + q->duration_ms - 1) / q->duration_ms);
+        return *ret <= BANK_AMOUNT_MAX;
+}
+
 /* Fills in what the order leaves out: the price by the rates, times, and the user it is for. */
 static bool complete(struct server *s, struct call *c, struct bank_order *o, const struct asked *asked)
 {
@@ -539,7 +550,8 @@ static bool complete(struct server *s, struct call *c, struct bank_order *o, con
                         use.account = str_of(l->account->name);
                         use.place = use.place.n ? use.place : str_of(l->place);
                 }
-                if (core_bank_price(s->core, &use, &o->amount, &err) != 0) {
+                if (!(l && quoted_price(bank_quote(core_bank(s->core), l->quote), &use, &o->amount)) &&
+                    core_bank_price(s->core, &use, &o->amount, &err) != 0) {
                         call_fail_err(c, 400, "bad_request", &err);
                         return false;
                 }
