@@ -224,6 +224,15 @@ def test_slurm_look_alikes_are_installed(installed):
     assert [n for n in files_below(installed) if n.endswith("/man7/drover-slurm.7")]
 
 
+def test_gold_look_alikes_are_installed(installed):
+    names = [n for n in files_below(installed) if "/libexec/drover/gold/" in n]
+    assert len(names) == 27 and {"gbalance", "gcharge", "gchargejob", "gstatement"} <= {os.path.basename(n) for n in names}
+    for name in names:
+        out = subprocess.run([name, "--help"], stdout=subprocess.PIPE, text=True, check=True, timeout=90)
+        assert out.stdout.startswith("Usage: " + os.path.basename(name))
+    assert [n for n in files_below(installed) if n.endswith("/man7/drover-gold.7")]
+
+
 def test_the_site_has_every_page(build, tmp_path):
     """`make docs`: guides and manual as HTML; tools/site fails where a page links to one that is not there."""
     p = subprocess.run([f"{ROOT}/tools/site", build, str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", check=False)

@@ -18,7 +18,8 @@ def test_the_guide(instance):
     instance.server()
     agents.start(instance, "jobs_max: 4\ncpus: 4\n")
     agents.queues(instance, 1)
-    env = {**instance.env, "PATH": os.path.dirname(instance.program("drover")) + ":/usr/bin:/bin"}
+    bin_folder = os.path.dirname(instance.program("drover"))
+    env = {**instance.env, "PATH": f"{bin_folder}:{bin_folder}/gold:/usr/bin:/bin"}
     said = []
     for script in re.findall(r"^```sh\n(.*?)^```", text, re.M | re.S):
         p = subprocess.run(["bash", "-ec", script], cwd=instance.work, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

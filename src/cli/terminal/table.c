@@ -60,6 +60,8 @@ int table_set_form(struct table *t, const struct table_form *form, struct err *e
 
         t->csv = form->csv;
         t->bare = form->bare;
+        t->ruled = form->ruled;
+        t->raw = form->raw;
         t->chosen = form->columns != NULL;
         if (form->columns)
                 t->shown_count = 0;
@@ -466,6 +468,20 @@ static void print_csv(const struct table *t, const struct order *o, struct buf *
         }
 }
 
+static void print_raw(const struct table *t, const struct order *o, struct buf *out)
+{
+        for (unsigned c = 0; c < t->shown_count && !t->bare; c++)
+                buf_printf(out, "%s%s", c ? "|" : "", t->columns[t->shown[c]].title);
+        buf_addz(out, t->bare ? "" : "\n");
+        for (size_t i = 0; i < table_rows(t); i++) {
+                for (unsigned c = 0; c < t->shown_count; c++) {
+                        buf_addz(out, c ? "|" : "");
+                        buf_str(out, cell_text(o, o->rows[i], t->shown[c]));
+                }
+                buf_char(out, '\n');
+        }
+}
+
 /* Takes as many words as there is room for; a longer word is divided. *rest then begins with a word. */
 static struct str take_words(struct str *rest, unsigned room)
 {
@@ -526,6 +542,16 @@ static void print_row(const struct table *t, const struct order *o, size_t row, 
                             t->cells[row * t->column_count + g->below].colour);
 }
 
+static void print_rule(const struct setting *g, struct buf *out)
+{
+        for (unsigned c = 0; c < g->count; c++) {
+                for (unsigned i = 0; i < g->widths[c]; i++)
+                        buf_char(out, '-');
+                spaces_add(out, GAP);
+        }
+        end_line(out);
+}
+
 static void print_aligned(const struct table *t, const struct order *o, struct buf *out)
 {
         struct setting g;
@@ -535,6 +561,8 @@ static void print_aligned(const struct table *t, const struct order *o, struct b
                 print_cell(t, &g, out, str_of(t->columns[g.shown[c]].title), c, TABLE_BOLD);
         if (!t->bare)
                 end_line(out);
+        if (t->ruled && !t->bare)
+                print_rule(&g, out);
         for (size_t i = 0; i < table_rows(t); i++)
                 print_row(t, o, o->rows[i], &g, out);
 }
@@ -547,6 +575,8 @@ void table_print(const struct table *t, struct buf *out)
         order_init(&o, t);
         if (t->csv)
                 print_csv(t, &o, out);
+        else if (t->raw)
+                print_raw(t, &o, out);
         else
                 print_aligned(t, &o, out);
         free(o.text_at);

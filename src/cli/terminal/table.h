@@ -30,8 +30,10 @@ struct table_form {
         const char *columns;
         /* a title; with a minus before it in descending order; NULL: in the order of the rows */
         const char *sort;
-        bool csv;  /* RFC 4180: times in ISO 8601 (UTC), durations in seconds */
-        bool bare; /* no line of titles */
+        bool csv;   /* RFC 4180: times in ISO 8601 (UTC), durations in seconds */
+        bool bare;  /* no line of titles */
+        bool ruled; /* a line of dashes below the titles */
+        bool raw;   /* titles and cells with a "|" between them, unaligned */
 };
 
 enum table_kind { TABLE_TEXT, TABLE_NUMBER, TABLE_TIME, TABLE_DURATION };
@@ -51,7 +53,7 @@ struct table {
         struct buf text;
         struct table_cell *cells;
         size_t cell_count, cell_cap;
-        bool colour, bare, csv;
+        bool colour, bare, csv, ruled, raw;
         bool chosen;   /* the form names the columns */
         unsigned sort; /* number of a column; column_count: none */
         bool descending;

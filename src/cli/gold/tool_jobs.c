@@ -1,0 +1,567 @@
+/* gquote, glsquote, greserve, glsres, gchres, grmres, gcharge, grefund: what another system asks, reserves
+ * and pays for its jobs. */
+#include <stdio.h>
+
+#include "cli/gold/gold.h"
+
+/* ---- what a job uses */
+
+static int add_number(const struct words *w, const char *option, const char *key, int64_t scale,
+                      struct gold_order *o)
+{
+        const char *text = words_text(w, option);
+        int64_t n;
+
+        if (!text)
+                return 0;
+        if (str_to_i64(str_of(text), &n) != 0 || n < 0 || n > 3000000000)
+                return cli_error(1, "--%s: '%s' is not a number from 0 to 3000000000", option, text);
+        json_kint(&o->j, key, n * scale);
+        return 0;
+}
+
+/* Adds who uses how much, where and how long; prices are the server's. */
+static int add_use(struct cli *cli, const struct words *w, struct gold_order *o)
+{
+        BUF_CLEANUP struct buf user = {0};
+
+        if (words_text(w, "user")) {
+                if (gold_user(cli, words_text(w, "user"), &user) != 0)
+                        return 1;
+                json_kstr(&o->j, "user", buf_view(&user));
+        }
+        gold_order_text(o, "place", words_text(w, "machine"));
+        if (add_number(w, "processors", "cpus", 1, o) != 0 ||
+            add_number(w, "memory", "memory_mib", 1, o) != 0)
+                return 1;
+        return add_number(w, "duration", "duration_ms", 1000, o);
+}
+
+static int send_or_free(struct cli *cli, struct gold_order *o, int code, struct api_answer *ret)
+{
+        if (code == 0)
+                return gold_order_send(cli, o, ret);
+        buf_deinit(&o->body);
+        return code;
+}
+
+static int64_t amount_in(const struct api_answer *a)
+{
+        return view_integer(view_get(a->root, "amount"), 0);
+}
+
+static const char *job_of(const struct words *w)
+{
+        const char *job = words_text(w, "jobId");
+
+        return job ? job : w->word_count ? w->words[0] : NULL;
+}
+
+/* ---- quotes */
+
+static int gquote(struct cli *cli, const struct words *w)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        bool kept = words_has(w, "guarantee");
+        int64_t end_ms = kept ? 0 : cli->now_ms + 1000; /* else it is a price, and no promise */
+        struct gold_order o;
+        int code;
+
+        if (!words_text(w, "project") || !words_text(w, "duration"))
+                return cli_error(1, "a project (-p) and a duration in seconds (-t) are needed");
+        gold_order(&o, "quote");
+        json_kstrz(&o.j, "account", words_text(w, "project"));
+        code = add_use(cli, w, &o);
+        if (code == 0 && kept)
+                code = gold_time(w, "end", &end_ms);
+        if (end_ms && end_ms < INT64_MAX)
+                json_kint(&o.j, "end_ms", end_ms);
+        code = send_or_free(cli, &o, code, &answer);
+        if (code != 0)
+                return code;
+        if (words_has(w, "quiet"))
+                printf("%lld\n", (long long)amount_in(&answer));
+        gold_say(w, "Successfully quoted %lld credits", (long long)amount_in(&answer));
+        if (kept)
+                gold_say(w, "Created Quotation %lld",
+                         (long long)view_integer(view_get(answer.root, "id"), 0));
+        return 0;
+}
+
+static bool option_is(const struct words *w, const char *option, struct view text)
+{
+        return gold_matches(words_text(w, option), text);
+}
+
+/* Users are listed with their domain, and may be asked for without. */
+static bool user_is(const struct words *w, struct view user)
+{
+        const char *wanted = words_text(w, "user");
+        BUF_CLEANUP struct buf name = {0};
+        ptrdiff_t at;
+
+        view_text(user, &name);
+        at = str_rfind(buf_view(&name), '@');
+        return !wanted || str_eqz(buf_view(&name), wanted) ||
+               (at > 0 && str_eqz(str_head(buf_view(&name), (size_t)at), wanted));
+}
+
+static void add_view(struct table *t, struct view v)
+{
+        if (view_there(v))
+                table_view(t, v);
+        else
+                table_text(t, STR(""));
+}
+
+static int glsquote(struct cli *cli, const struct words *w)
+{
+        static const struct table_column columns[] = {{.title = "Id", .right = true},
+                                                      {.title = "Amount", .right = true},
+                                                      {.title = "Project"},
+                                                      {.title = "User"},
+                                                      {.title = "Machine"},
+                                                      {.title = "EndTime"},
+                                                      {.title = "WallDuration", .right = true},
+                                                      {.title = "Used"}};
+        const char *id = words_text(w, "quote") ? words_text(w, "quote") : w->word_count ? w->words[0] : NULL;
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct view list, one;
+        struct table t;
+
+        if (gold_table(w, &t, columns, 8) != 0 || api_get(cli, "/v1/bank/reserved", &answer) != 0)
+                return 1;
+        list = view_get(answer.root, "quotes");
+        for (size_t at = 0; view_next(list, &at, &one);) {
+                if (!gold_matches(id, view_get(one, "id")) ||
+                    !option_is(w, "project", view_get(one, "account")) ||
+                    !option_is(w, "machine", view_get(one, "place")) || !user_is(w, view_get(one, "user")))
+                        continue;
+                table_view(&t, view_get(one, "id"));
+                gold_units(w, &t, view_integer(view_get(one, "amount"), 0));
+                table_view(&t, view_get(one, "account"));
+                add_view(&t, view_get(one, "user"));
+                add_view(&t, view_get(one, "place"));
+                gold_date(&t, view_integer(view_get(one, "end_ms"), 0), "infinity");
+                table_format(&t, "%lld", (long long)(view_integer(view_get(one, "duration_ms"), 0) / 1000));
+                table_text(&t, view_true(view_get(one, "used")) ? STR("1") : STR("0"));
+        }
+        gold_table_print(cli, &t);
+        return 0;
+}
+
+/* ---- reservations */
+
+static int end_lien(struct cli *cli, int64_t id)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct gold_order o;
+
+        gold_order(&o, "release");
+        json_kint(&o.j, "id", id);
+        return gold_order_send(cli, &o, &answer);
+}
+
+static int greserve(struct cli *cli, const struct words *w)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        const char *job = job_of(w), *project = words_text(w, "project");
+        int64_t end_ms = 0, old = 0;
+        struct gold_order o;
+        int code;
+
+        if (!job || !project)
+                return cli_error(1, "a job (-J) and a project (-p) are needed");
+        if (words_has(w, "replace") && gold_lien(cli, job, project, &old) != 0)
+                return 1;
+        if (old && end_lien(cli, old) != 0)
+                return 1;
+        gold_order(&o, "lien");
+        json_kstrz(&o.j, "account", project);
+        json_kstrz(&o.j, "why", job);
+        code = add_use(cli, w, &o);
+        if (code == 0)
+                code = add_number(w, "quote", "quote", 1, &o);
+        if (code == 0)
+                code = gold_time(w, "end", &end_ms);
+        if (end_ms && end_ms < INT64_MAX)
+                json_kint(&o.j, "end_ms", end_ms);
+        code = send_or_free(cli, &o, code, &answer);
+        if (code == 0)
+                gold_say(w, "Successfully reserved %lld credits for job %s", (long long)amount_in(&answer),
+                         job);
+        return code;
+}
+
+static int glsres(struct cli *cli, const struct words *w)
+{
+        static const struct table_column columns[] = {
+                {.title = "Id", .right = true}, {.title = "Name"},    {.title = "Amount", .right = true},
+                {.title = "StartTime"},         {.title = "EndTime"}, {.title = "User"},
+                {.title = "Project"},           {.title = "Machine"}, {.title = "Accounts"}};
+        const char *id = words_text(w, "reservation") ? words_text(w, "reservation")
+                         : w->word_count              ? w->words[0]
+                                                      : NULL;
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct view list, one;
+        struct table t;
+
+        if (gold_table(w, &t, columns, 9) != 0 || api_get(cli, "/v1/bank/reserved", &answer) != 0)
+                return 1;
+        list = view_get(answer.root, "liens");
+        for (size_t at = 0; view_next(list, &at, &one);) {
+                if (!gold_matches(id, view_get(one, "id")) || !option_is(w, "name", view_get(one, "why")) ||
+                    !option_is(w, "project", view_get(one, "account")) ||
+                    !option_is(w, "machine", view_get(one, "place")) || !user_is(w, view_get(one, "user")))
+                        continue;
+                table_view(&t, view_get(one, "id"));
+                if (view_there(view_get(one, "request")))
+                        table_format(&t, "%lld.%lld", (long long)view_integer(view_get(one, "request"), 0),
+                                     (long long)view_integer(view_get(one, "job"), 0));
+                else
+                        add_view(&t, view_get(one, "why"));
+                gold_units(w, &t, view_integer(view_get(one, "amount"), 0));
+                gold_date(&t, view_integer(view_get(one, "at_ms"), 0), "-infinity");
+                gold_date(&t, view_integer(view_get(one, "end_ms"), 0), "infinity");
+                add_view(&t, view_get(one, "user"));
+                table_view(&t, view_get(one, "account"));
+                add_view(&t, view_get(one, "place"));
+                table_view(&t, view_get(one, "account"));
+        }
+        gold_table_print(cli, &t);
+        return 0;
+}
+
+/* Gives the lien of --reservation or the first word, or that of the job of --name. */
+static int chosen_lien(struct cli *cli, const struct words *w, int64_t *ret)
+{
+        const char *id = words_text(w, "reservation") ? words_text(w, "reservation")
+                         : w->word_count              ? w->words[0]
+                                                      : NULL;
+
+        if (!id && !words_text(w, "name"))
+                return cli_error(1, "which reservation? Give its number with -r, or its job with -n");
+        if (!id && gold_lien(cli, words_text(w, "name"), NULL, ret) != 0)
+                return 1;
+        if (!id && *ret == 0)
+                return cli_error(1, "there is no reservation of %s", words_text(w, "name"));
+        if (id && (str_to_i64(str_of(id), ret) != 0 || *ret <= 0))
+                return cli_error(1, "'%s' is not the number of a reservation: see glsres", id);
+        return 0;
+}
+
+static int grmres(struct cli *cli, const struct words *w)
+{
+        int64_t id;
+
+        if (chosen_lien(cli, w, &id) != 0 || end_lien(cli, id) != 0)
+                return 1;
+        gold_say(w, "Successfully deleted 1 Reservation");
+        return 0;
+}
+
+static int gchres(struct cli *cli, const struct words *w)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        int64_t id, end_ms = 0;
+        struct gold_order o;
+
+        if (chosen_lien(cli, w, &id) != 0 || gold_time(w, "end", &end_ms) != 0)
+                return 1;
+        if (end_ms == 0 || end_ms == INT64_MAX)
+                return cli_error(1, "until when? Give a time with -e");
+        gold_order(&o, "extend");
+        json_kint(&o.j, "id", id);
+        json_kint(&o.j, "amount", 0);
+        json_kint(&o.j, "end_ms", end_ms);
+        if (gold_order_send(cli, &o, &answer) != 0)
+                return 1;
+        gold_say(w, "Successfully modified 1 Reservation");
+        return 0;
+}
+
+/* ---- charges and refunds */
+
+static int charge(struct cli *cli, const struct words *w)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        const char *job = job_of(w), *project = words_text(w, "project"),
+                   *number = words_text(w, "reservation");
+        int64_t lien = 0;
+        struct gold_order o;
+        int code = 0;
+
+        if (!job || !words_text(w, "duration"))
+                return cli_error(1, "a job (-J) and a duration in seconds (-t) are needed");
+        if (number && (str_to_i64(str_of(number), &lien) != 0 || lien <= 0))
+                return cli_error(1, "'%s' is not the number of a reservation: see glsres", number);
+        if (!number)
+                code = gold_lien(cli, job, project, &lien);
+        if (code != 0)
+                return code;
+        if (!lien && !project)
+                return cli_error(1, "%s has no reservation: which project pays? Give it with -p", job);
+        gold_order(&o, "charge");
+        json_kstrz(&o.j, "why", job);
+        if (lien)
+                json_kint(&o.j, "id", lien);
+        else
+                json_kstrz(&o.j, "account", project);
+        code = send_or_free(cli, &o, add_use(cli, w, &o), &answer);
+        if (code != 0)
+                return code;
+        gold_say(w, "Successfully charged job %s for %lld credits", job, (long long)amount_in(&answer));
+        if (lien)
+                gold_say(w, "1 reservations were removed");
+        return 0;
+}
+
+struct charges {
+        const char *job;
+        int64_t charged, refunded;
+};
+
+static int on_charge(void *arg, struct view m)
+{
+        struct charges *c = arg;
+        BUF_CLEANUP struct buf why = {0};
+        int64_t amount = view_integer(view_get(m, "amount"), 0);
+
+        view_text(view_get(m, "why"), &why);
+        if (view_there(view_get(m, "request")) || !str_eqz(buf_view(&why), c->job))
+                return 0;
+        if (view_is(view_get(m, "what"), "charge"))
+                c->charged -= amount;
+        else if (view_is(view_get(m, "what"), "refund"))
+                c->refunded += amount;
+        return 0;
+}
+
+/* Finds the account that was charged for the job, and what was not given back of it yet. */
+static int find_charge(struct cli *cli, const char *job, const char *only, struct buf *ret_account,
+                       int64_t *ret)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct view list, one;
+
+        if (api_get(cli, "/v1/bank", &answer) != 0)
+                return 1;
+        list = view_get(answer.root, "accounts");
+        for (size_t at = 0; view_next(list, &at, &one);) {
+                struct charges c = {.job = job};
+                BUF_CLEANUP struct buf name = {0};
+
+                view_text(view_get(one, "name"), &name);
+                if (only && !str_eqz(buf_view(&name), only))
+                        continue;
+                if (gold_movements(cli, buf_view(&name), 0, 0, on_charge, &c) != 0)
+                        return 1;
+                if (c.charged == c.refunded)
+                        continue;
+                buf_str(ret_account, buf_view(&name));
+                *ret = c.charged - c.refunded;
+                return 0;
+        }
+        return cli_error(1, "no account was charged for job %s, or all of it was given back", job);
+}
+
+static int grefund(struct cli *cli, const struct words *w)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        BUF_CLEANUP struct buf account = {0};
+        const char *job = job_of(w);
+        int64_t most = 0, amount;
+        struct gold_order o;
+
+        if (!job)
+                return cli_error(1, "which job? Give it with -J");
+        if (find_charge(cli, job, words_text(w, "account"), &account, &most) != 0)
+                return 1;
+        amount = most;
+        if (words_text(w, "amount") && gold_amount(w, words_text(w, "amount"), &amount) != 0)
+                return 1;
+        if (amount > most)
+                return cli_error(1,
+                                 "job %s was charged %lld credits that were not given back, less than %lld",
+                                 job, (long long)most, (long long)amount);
+        gold_order(&o, "refund");
+        json_kstr(&o.j, "account", buf_view(&account));
+        json_kint(&o.j, "amount", amount);
+        json_kstrz(&o.j, "why", job);
+        if (gold_order_send(cli, &o, &answer) != 0)
+                return 1;
+        gold_say(w, "Successfully refunded %lld credits for job %s", (long long)amount, job);
+        return 0;
+}
+
+/* ---- tables */
+
+#define JOB                                                                                                  \
+        {                                                                                                    \
+                "jobId", 'J', WORDS_VALUE, WORDS_ACTS, "NAME", NULL,                                         \
+                        "The job, by the name that it has in its system."                                    \
+        }
+#define USE                                                                                                  \
+        GOLD_PROJECT, GOLD_USER, GOLD_MACHINE, {"processors",                                                \
+                                                'P',                                                         \
+                                                WORDS_VALUE,                                                 \
+                                                WORDS_ACTS,                                                  \
+                                                "COUNT",                                                     \
+                                                NULL,                                                        \
+                                                "Its processors; 1 if not given."},                          \
+                {"memory", 'M', WORDS_VALUE, WORDS_ACTS, "MIB", NULL, "Its memory."},                        \
+        {                                                                                                    \
+                "duration", 't', WORDS_VALUE, WORDS_ACTS, "SECONDS", NULL, "How long it runs."               \
+        }
+#define UNKNOWN_USE                                                                                          \
+        {"queue",                                                                                            \
+         'C',                                                                                                \
+         WORDS_VALUE,                                                                                        \
+         WORDS_NAMED,                                                                                        \
+         "NAME",                                                                                             \
+         NULL,                                                                                               \
+         "A queue is a part of a machine: AGENT/QUEUE."},                                                    \
+                {"qos", 'Q', WORDS_VALUE, WORDS_NAMED, "NAME", NULL, "Rates do not look at it here."},       \
+                {"nodes", 'N', WORDS_VALUE, WORDS_NAMED, "COUNT", NULL, "Processors are counted."},          \
+                {"disk", 'D', WORDS_VALUE, WORDS_NAMED, "MIB", NULL, "Rates do not look at it here."},       \
+                {"organization",                                                                             \
+                 'o',                                                                                        \
+                 WORDS_VALUE,                                                                                \
+                 WORDS_NAMED,                                                                                \
+                 "NAME",                                                                                     \
+                 NULL,                                                                                       \
+                 "An account's name begins with it."},                                                       \
+                {"jobName", 'n', WORDS_VALUE, WORDS_NAMED, "NAME", NULL, "Jobs of others are not kept."},    \
+                {"application", 0, WORDS_VALUE, WORDS_NAMED, "NAME", NULL, "Jobs of others are not kept."},  \
+                {"type", 'T', WORDS_VALUE, WORDS_NAMED, "TYPE", NULL, "Jobs of others are not kept."},       \
+        {                                                                                                    \
+                "extension", 'X', WORDS_VALUE, WORDS_NAMED, "NAME=VALUE", NULL,                              \
+                        "Jobs of others are not kept."                                                       \
+        }
+#define UNKNOWN_TEXT                                                                                         \
+        {                                                                                                    \
+                "description", 'd', WORDS_VALUE, WORDS_NAMED, "TEXT", NULL,                                  \
+                        "The name of the job stands in its place."                                           \
+        }
+#define FROM_NOW                                                                                             \
+        {                                                                                                    \
+                "start", 's', WORDS_VALUE, WORDS_NAMED, "TIME", NULL, "It begins now."                       \
+        }
+#define UNTIL                                                                                                \
+        {                                                                                                    \
+                "end", 'e', WORDS_VALUE, WORDS_ACTS, "TIME", NULL, "Until this time: 2026-01-31 [12:34:56]." \
+        }
+#define RESERVATION                                                                                          \
+        {                                                                                                    \
+                "reservation", 'r', WORDS_VALUE, WORDS_ACTS, "NUMBER", NULL, "The reservation."              \
+        }
+#define NAME                                                                                                 \
+        {                                                                                                    \
+                "name", 'n', WORDS_VALUE, WORDS_ACTS, "JOB", NULL, "The job of the reservation."             \
+        }
+#define ACTIVE                                                                                               \
+        {                                                                                                    \
+                "active", 'A', WORDS_PLAIN, WORDS_SO, NULL, NULL, "Open ones; others are not kept."          \
+        }
+#define QUOTE                                                                                                \
+        {                                                                                                    \
+                "quote", 'q', WORDS_VALUE, WORDS_ACTS, "NUMBER", NULL, "The quote."                          \
+        }
+
+static const struct words_row quote_rows[] = {
+        USE,
+        {"guarantee", 0, WORDS_PLAIN, WORDS_ACTS, NULL, NULL, "Keep the quote: a promised price."},
+        FROM_NOW,
+        UNTIL,
+        UNKNOWN_TEXT,
+        UNKNOWN_USE,
+        GOLD_COMMON,
+        {0}};
+static const struct words_row list_quote_rows[] = {
+        QUOTE, GOLD_PROJECT, GOLD_USER, GOLD_MACHINE, ACTIVE, GOLD_HOURS, GOLD_LIST, GOLD_COMMON, {0}};
+static const struct words_row reserve_rows[] = {
+        JOB,
+        USE,
+        QUOTE,
+        {"replace", 0, WORDS_PLAIN, WORDS_ACTS, NULL, NULL, "In place of an earlier one of the job."},
+        FROM_NOW,
+        UNTIL,
+        UNKNOWN_TEXT,
+        UNKNOWN_USE,
+        GOLD_COMMON,
+        {0}};
+static const struct words_row list_reservation_rows[] = {RESERVATION,  NAME,   GOLD_PROJECT, GOLD_USER,
+                                                         GOLD_MACHINE, ACTIVE, GOLD_HOURS,   GOLD_LIST,
+                                                         GOLD_COMMON,  {0}};
+static const struct words_row change_reservation_rows[] = {RESERVATION, NAME,        FROM_NOW,
+                                                           UNTIL,       GOLD_COMMON, {0}};
+static const struct words_row remove_reservation_rows[] = {RESERVATION, NAME, GOLD_COMMON, {0}};
+static const struct words_row charge_rows[] = {
+        JOB,
+        USE,
+        RESERVATION,
+        {"quote", 'q', WORDS_VALUE, WORDS_REFUSED, "NUMBER", NULL,
+         "greserve takes it, and the charge follows it."},
+        {"state", 'S', WORDS_VALUE, WORDS_NAMED, "STATE", NULL, "Jobs of others are not kept."},
+        {"incremental", 0, WORDS_PLAIN, WORDS_REFUSED, NULL, NULL,
+         "charge a part of the job without its reservation."},
+        FROM_NOW,
+        {"end", 'e', WORDS_VALUE, WORDS_NAMED, "TIME", NULL, "It is charged now."},
+        UNKNOWN_TEXT,
+        UNKNOWN_USE,
+        GOLD_COMMON,
+        {0}};
+static const struct words_row refund_rows[] = {
+        JOB,
+        {"amount", 'z', WORDS_VALUE, WORDS_ACTS, "CREDITS", NULL, "So much; all if it is not given."},
+        GOLD_ACCOUNT,
+        UNKNOWN_TEXT,
+        GOLD_HOURS,
+        GOLD_COMMON,
+        {0}};
+
+const struct words_tool gold_gquote = {.name = "gquote",
+                                       .usage = "[OPTIONS] -p PROJECT -t SECONDS",
+                                       .line = "Asks what a job would cost.",
+                                       .rows = quote_rows,
+                                       .run = gquote};
+const struct words_tool gold_glsquote = {.name = "glsquote",
+                                         .usage = "[OPTIONS] [[-q] NUMBER]",
+                                         .line = "Lists quotes.",
+                                         .rows = list_quote_rows,
+                                         .run = glsquote};
+const struct words_tool gold_greserve = {.name = "greserve",
+                                         .usage = "[OPTIONS] -p PROJECT [-J] JOB",
+                                         .line = "Reserves credits for a job, or for --quote.",
+                                         .rows = reserve_rows,
+                                         .run = greserve};
+const struct words_tool gold_glsres = {.name = "glsres",
+                                       .usage = "[OPTIONS] [[-r] NUMBER]",
+                                       .line = "Lists reservations.",
+                                       .rows = list_reservation_rows,
+                                       .run = glsres};
+const struct words_tool gold_gchres = {.name = "gchres",
+                                       .usage = "[OPTIONS] -e TIME {[-r] NUMBER | -n JOB}",
+                                       .line = "Changes when a reservation ends.",
+                                       .rows = change_reservation_rows,
+                                       .run = gchres};
+const struct words_tool gold_grmres = {.name = "grmres",
+                                       .usage = "[OPTIONS] {[-r] NUMBER | -n JOB}",
+                                       .line = "Ends a reservation, and charges nothing.",
+                                       .rows = remove_reservation_rows,
+                                       .run = grmres};
+const struct words_tool gold_gcharge = {.name = "gcharge",
+                                        .usage = "[OPTIONS] -t SECONDS [-J] JOB",
+                                        .line = "Charges for a job, and ends its reservation.",
+                                        .rows = charge_rows,
+                                        .run = charge};
+const struct words_tool gold_gchargejob = {.name = "gchargejob",
+                                           .usage = "[OPTIONS] -t SECONDS [-J] JOB",
+                                           .line = "The name that gcharge had in earlier versions.",
+                                           .rows = charge_rows,
+                                           .run = charge};
+const struct words_tool gold_grefund = {.name = "grefund",
+                                        .usage = "[OPTIONS] [-J] JOB",
+                                        .line = "Gives back what a job was charged.",
+                                        .rows = refund_rows,
+                                        .run = grefund};
