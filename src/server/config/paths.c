@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -11,6 +12,10 @@
 #include "base/format/json.h"
 #include "base/pack.h"
 #include "base/system/fs.h"
+
+/* A child that a killed server had just made has its lock until it executes its program. */
+#define LOCK_TRIES    150
+#define LOCK_PAUSE_US 20000
 
 static char *join(const char *a, const char *b)
 {
@@ -93,6 +98,18 @@ void paths_deinit(struct paths *p)
         *p = (struct paths){0};
 }
 
+/* Reads whose lock it is. Returns false if that process has ended. */
+static bool holder_lives(int fd, char *text, size_t size)
+{
+        ssize_t got = pread(fd, text, size - 1, 0);
+        uint64_t pid = 0;
+
+        text[got > 0 ? got : 0] = '\0';
+        text[strcspn(text, "\n")] = '\0';
+        return str_to_u64(str_of(text), &pid) != 0 || pid == 0 || pid > INT32_MAX ||
+               kill((pid_t)pid, 0) == 0 || errno != ESRCH;
+}
+
 int paths_lock(const struct paths *p, int *ret_fd, struct err *err)
 {
         int fd = open(p->lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600), n;
@@ -100,15 +117,14 @@ int paths_lock(const struct paths *p, int *ret_fd, struct err *err)
 
         if (fd < 0)
                 return err_set(err, -errno, "cannot open %s: %s", p->lock, strerror(errno));
-        if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-                ssize_t got = read(fd, text, sizeof(text) - 1);
-
-                close(fd);
-                text[got > 0 ? got : 0] = '\0';
-                text[strcspn(text, "\n")] = '\0';
-                return err_set(err, -EBUSY,
-                               "another server (pid %s) has %s: stop it, or choose another --dir",
-                               *text ? text : "unknown", p->dir);
+        for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; i++) {
+                if (holder_lives(fd, text, sizeof(text)) || i == LOCK_TRIES) {
+                        close(fd);
+                        return err_set(err, -EBUSY,
+                                       "another server (pid %s) has %s: stop it, or choose another --dir",
+                                       *text ? text : "unknown", p->dir);
+                }
+                usleep(LOCK_PAUSE_US);
         }
         n = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
         if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) != n) {

@@ -19,8 +19,8 @@ struct paths {
 int paths_init(struct paths *p, const char *dir, struct err *err);
 void paths_deinit(struct paths *p);
 
-/* Locks the instance for this process, as long as *ret_fd is open. Returns -EBUSY with an err that names
- * the other's process id. */
+/* Locks the instance for this process, as long as *ret_fd is open. Waits up to 3 s for what a server that
+ * has ended left. Returns -EBUSY with an err that names the other's process id. */
 int paths_lock(const struct paths *p, int *ret_fd, struct err *err);
 
 struct paths_ready {
