@@ -303,7 +303,7 @@ void core_clock(struct core *c, int64_t wall_ms, int64_t steady_ms);
 /* ---- users' commands */
 /* Accepts a request. If one with this uuid and owner exists, or did until a while ago (forgotten.h), sets
  * *ret_existing and gives its id; CORE_CONFLICT with err: that one has other contents. Returns 0;
- * CORE_INVALID, CORE_FORBIDDEN or CORE_TOO_MANY with err (nothing has changed). check_only: checks and
+ * CORE_INVALID or CORE_TOO_MANY with err (nothing has changed). check_only: checks and
  * changes nothing. */
 int core_submit(struct core *c, const struct submission *s, bool check_only, uint64_t *ret_request,
                 bool *ret_existing, struct err *err);

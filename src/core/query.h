@@ -29,9 +29,9 @@ int core_request_get(struct core *c, uint64_t id, struct core_request *ret);
 uint64_t core_request_next(struct core *c, uint64_t after);
 /* Returns the id of the previous request; 0: there is none. before 0: the last. */
 uint64_t core_request_prev(struct core *c, uint64_t before);
-/* Returns the id of the request with this uuid, also when the request itself is forgotten (forgotten.h).
- * 0: none. */
-uint64_t core_request_by_uuid(struct core *c, const unsigned char uuid[16]);
+/* Returns the id of the owner's request with this uuid, also when the request itself is forgotten
+ * (forgotten.h). 0: none. */
+uint64_t core_request_by_uuid(struct core *c, const unsigned char uuid[16], struct str owner);
 uint64_t core_request_last(struct core *c); /* highest id given so far */
 /* Returns the ad of the part's template; NULL: there is no such part. */
 const struct ad *core_request_ad(struct core *c, uint64_t id, uint32_t part);

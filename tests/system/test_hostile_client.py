@@ -378,7 +378,7 @@ ATTEMPTS = {
     ("POST", "/v1/uploads/{id}/finish"): [("/v1/uploads/{half}/finish", {}, 404), ("/v1/uploads/{upload}/finish", {}, 404)],
     ("GET", "/v1/requests"): [("/v1/requests?all=1&limit=1000", None, 200), ("/v1/requests?all=1&owner=alice@test", None, 200)],
     ("POST", "/v1/requests"): [
-        ("/v1/requests", {**REQUEST_LIKE_HERS, "uuid": "{uuid}"}, 403),
+        ("/v1/requests?dry_run=1", {**REQUEST_LIKE_HERS, "uuid": "{uuid}"}, 200),  # it would be a request of his own
         ("/v1/requests", {**REQUEST_LIKE_HERS, "uuid": "{new}", "spooled": [{"name": "in.txt", "sha256": "{file}", "size": 1}]}, 400),
         ("/v1/requests", {"uuid": "{new}", "parts": [{"attributes": {}, "variables": ["x"], "items_upload": "{upload}"}]}, 400),
         ("/v1/requests?dry_run=1", {"uuid": "{new}", "parts": [{"attributes": {}, "variables": ["x"], "items_upload": "{upload}"}]}, 400)],

@@ -360,3 +360,19 @@ def test_many_submits_with_long_lists(instance):
     wait_until(lambda: len(answers) >= 2)
     assert set(answers) == {200}
     assert peak_mib(server.pid) < 500
+
+
+def test_a_uuid_of_anothers_making(world):
+    """Uuids of sources and of jobs that are handed on can be computed: who uses one first is in nobody's way, and gets nothing by it."""
+    body = {"uuid": str(uuid.uuid4()), "parts": [{"attributes": {"Cmd": '"/bin/true"'}}], "hold": True}
+    status, his = world.as_user("mallory", "POST", "/v1/requests", body)
+    assert status == 201
+    status, hers = world.as_user("alice", "POST", "/v1/requests", body)
+    assert status == 201 and hers["id"] != his["id"], hers
+    for user, got in (("mallory", his), ("alice", hers)):
+        status, again = world.as_user(user, "POST", "/v1/requests", body)
+        assert (status, again["id"], again["existing"]) == (200, got["id"], True)
+    # one that is known skips no check of another's files
+    stolen = {**body, "spooled": [{"name": "in", "sha256": "0" * 64, "size": 1}], "uuid": str(uuid.uuid4())}
+    assert world.as_user("alice", "POST", "/v1/requests", {**body, "uuid": stolen["uuid"]})[0] == 201
+    assert world.as_user("mallory", "POST", "/v1/requests", stolen)[0] == 400

@@ -11,6 +11,7 @@ import agents
 from drover import sh, wait_until
 from kubernetes import LABEL, TOLERATE, Kubernetes, Schema
 from test_runner_calls import Driver, Place, until
+from users import Site
 
 pytest_plugins = ["batch_systems"]
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -216,3 +217,13 @@ def test_the_manifest(instance):
     assert "no certificate yet, and no token" in p.stdout + p.stderr or instance.base + "/none" in p.stdout + p.stderr
     rules = {verb for rule in objects["Role"]["rules"] for verb in rule["verbs"] if "jobs" in rule["resources"]}
     assert rules == {"create", "patch", "get", "list", "delete"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run jobs of several users")
+def test_no_queue_of_an_agent_with_users(instance, kubernetes):
+    """All pods have the agent's user: the jobs of several would read each other's files."""
+    site = Site(instance)
+    agent = site.agent(more=agents.batch_queues(kubernetes), wait=False)
+    wait_until(lambda: not agent.running())
+    assert agent.process.returncode != 0 and "jobs of several users (`users`) cannot go through kubernetes" in agent.output()
+    instance.daemons.remove(agent)

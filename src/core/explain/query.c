@@ -34,14 +34,14 @@ uint64_t core_request_prev(struct core *c, uint64_t before)
         return r ? r->id : 0;
 }
 
-uint64_t core_request_by_uuid(struct core *c, const unsigned char uuid[16])
+uint64_t core_request_by_uuid(struct core *c, const unsigned char uuid[16], struct str owner)
 {
-        const struct request *r = request_by_uuid(c, uuid);
+        const struct request *r = request_by_uuid(c, uuid, owner);
         struct forgotten_request f;
 
         if (r)
                 return r->id;
-        return forgotten_find(c->requests->forgotten, uuid, &f) ? f.id : 0;
+        return forgotten_find(c->requests->forgotten, uuid, owner, &f) ? f.id : 0;
 }
 
 uint64_t core_request_last(struct core *c)

@@ -36,21 +36,19 @@ struct core_draft {
         struct core_draft *next;
 };
 
-/* Finds a request with the submission's uuid. Returns 0 with its number in *ret, 0 for none; CORE_FORBIDDEN
- * or CORE_CONFLICT with err. */
+/* Finds the owner's request with the submission's uuid. A uuid may be computed from what others know too, as
+ * those of sources and of handed-on jobs are: whoever else uses it is in nobody's way. Returns 0 with the
+ * request's number in *ret, 0 for none; CORE_CONFLICT with err. */
 static int find_known(struct core *c, const struct submission *s, uint64_t *ret, struct err *err)
 {
-        const struct request *r = request_by_uuid(c, s->uuid);
+        const struct request *r = request_by_uuid(c, s->uuid, s->owner);
         struct forgotten_request known = {0};
 
         *ret = 0;
         if (r)
-                known = (struct forgotten_request){
-                        .id = r->id, .digest = r->digest, .owner = str_of(request_owner(r))};
-        else if (!forgotten_find(c->requests->forgotten, s->uuid, &known))
+                known = (struct forgotten_request){.id = r->id, .digest = r->digest};
+        else if (!forgotten_find(c->requests->forgotten, s->uuid, s->owner, &known))
                 return 0;
-        if (!str_eq(s->owner, known.owner))
-                return err_set(err, CORE_FORBIDDEN, "another user has a request with this uuid");
         if (s->digest && known.digest && s->digest != known.digest)
                 return err_set(
                         err, CORE_CONFLICT,

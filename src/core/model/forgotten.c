@@ -102,11 +102,11 @@ static struct holder *holder_get(struct forgotten *f, struct str name)
         return h;
 }
 
-static struct entry *find_uuid(const struct forgotten *f, const unsigned char uuid[16])
+static struct entry *find_uuid(const struct forgotten *f, const unsigned char uuid[16], struct str owner)
 {
         struct entry *e = idmap_get(f->uuids, hash_of(uuid));
 
-        while (e && memcmp(e->uuid, uuid, sizeof(e->uuid)) != 0)
+        while (e && (memcmp(e->uuid, uuid, sizeof(e->uuid)) != 0 || !str_eqz(owner, e->holder->name)))
                 e = e->same_hash_next;
         return e;
 }
@@ -136,9 +136,10 @@ void forgotten_add(struct forgotten *f, const struct forgotten_request *r, int64
         append(f, r, at_ms);
 }
 
-bool forgotten_find(const struct forgotten *f, const unsigned char uuid[16], struct forgotten_request *ret)
+bool forgotten_find(const struct forgotten *f, const unsigned char uuid[16], struct str owner,
+                    struct forgotten_request *ret)
 {
-        const struct entry *e = find_uuid(f, uuid);
+        const struct entry *e = find_uuid(f, uuid, owner);
 
         if (!e)
                 return false;

@@ -20,11 +20,12 @@ struct forgotten_request {
 
 struct forgotten *forgotten_new(void);
 void forgotten_free(struct forgotten *f); /* NULL is fine */
-/* Adds a copy, and drops entries that are too old at at_ms. An entry with the same uuid is replaced. */
+/* Adds a copy, and drops entries that are too old at at_ms. */
 void forgotten_add(struct forgotten *f, const struct forgotten_request *r, int64_t at_ms);
-/* Finds the request with this uuid. Returns false if there is none. *ret borrows until the next
+/* Finds the owner's request with this uuid. Returns false if there is none. *ret borrows until the next
  * forgotten_add. */
-bool forgotten_find(const struct forgotten *f, const unsigned char uuid[16], struct forgotten_request *ret);
+bool forgotten_find(const struct forgotten *f, const unsigned char uuid[16], struct str owner,
+                    struct forgotten_request *ret);
 size_t forgotten_count(const struct forgotten *f);
 
 /* Packs one request as the `values` of EVENT_PURGED. */

@@ -41,19 +41,19 @@ struct request *request_find(const struct core *c, uint64_t id)
         return idmap_get(c->requests->by_id, id);
 }
 
-/* ---- by uuid: a map by a keyed hash, which no user can make collide on purpose, with a chain for each
- * hash */
+/* ---- by uuid: a map by a keyed hash, with a chain for each hash. The only ones that users can make collide
+ * on purpose are their own requests and others' with the same uuid. */
 
 static uint64_t uuid_hash(const unsigned char uuid[16])
 {
         return map_hash(uuid, 16);
 }
 
-struct request *request_by_uuid(const struct core *c, const unsigned char uuid[16])
+struct request *request_by_uuid(const struct core *c, const unsigned char uuid[16], struct str owner)
 {
         struct request *r = idmap_get(c->requests->by_uuid, uuid_hash(uuid));
 
-        while (r && memcmp(r->uuid, uuid, sizeof(r->uuid)) != 0)
+        while (r && (memcmp(r->uuid, uuid, sizeof(r->uuid)) != 0 || !str_eqz(owner, request_owner(r))))
                 r = request_cold(r)->uuid_next;
         return r;
 }

@@ -142,7 +142,8 @@ void requests_free(struct requests *all); /* to be called when no request is lef
 
 /* Returns the request with this id; NULL: there is none. */
 struct request *request_find(const struct core *c, uint64_t id);
-struct request *request_by_uuid(const struct core *c, const unsigned char uuid[16]); /* NULL: there is none */
+/* Returns the owner's request with this uuid; NULL: there is none. Others may have made up the same one. */
+struct request *request_by_uuid(const struct core *c, const unsigned char uuid[16], struct str owner);
 /* Creates a request that is in no list, map or limit until it is shown. */
 struct request *request_new(uint64_t id, int64_t at_ms, uint32_t count);
 /* Adds the request to the core's list and maps, and removes it. */

@@ -87,11 +87,12 @@ static void test_uuid_chain(void **state)
         memcpy(uuid, a->uuid, sizeof(uuid));
         idmap_put(c->requests->by_uuid, map_hash(uuid, sizeof(uuid)), b);
         request_cold_make(b)->uuid_next = a;
-        assert_ptr_equal(request_by_uuid(c, uuid), a);
+        assert_ptr_equal(request_by_uuid(c, uuid, str_of(request_owner(a))), a);
+        assert_null(request_by_uuid(c, uuid, STR("bob@lab")));
         request_free(c, a);
         assert_null(request_find(c, id));
         assert_null(request_cold(b)->uuid_next);
-        assert_null(request_by_uuid(c, uuid));
+        assert_null(request_by_uuid(c, uuid, str_of(request_owner(b))));
         idmap_take(c->requests->by_uuid, map_hash(uuid, sizeof(uuid)));
 }
 

@@ -19,12 +19,13 @@ static struct forgotten_request known(uint64_t id, const char *owner)
         return r;
 }
 
-static uint64_t found(const struct forgotten *f, uint64_t id)
+static uint64_t found(const struct forgotten *f, uint64_t id, const char *owner)
 {
-        struct forgotten_request want = known(id, ""), got;
+        struct forgotten_request want = known(id, owner), got;
 
-        if (!forgotten_find(f, want.uuid, &got))
+        if (!forgotten_find(f, want.uuid, want.owner, &got))
                 return 0;
+        assert_true(str_eq(got.owner, want.owner));
         assert_int_equal(got.digest, id * 3);
         return got.id;
 }
@@ -39,13 +40,14 @@ static void test_time(void **state)
                 r = known(i, i == 2 ? "bob@lab" : "ann@lab");
                 forgotten_add(f, &r, (int64_t)i * 1000);
         }
-        assert_int_equal(found(f, 1), 1);
+        assert_int_equal(found(f, 1, "ann@lab"), 1);
+        assert_int_equal(found(f, 1, "bob@lab"), 0);
         r = known(4, "bob@lab");
         forgotten_add(f, &r, 2001 + FORGOTTEN_MS);
-        assert_int_equal(found(f, 1), 0);
-        assert_int_equal(found(f, 2), 0);
-        assert_int_equal(found(f, 3), 3);
-        assert_int_equal(found(f, 4), 4);
+        assert_int_equal(found(f, 1, "ann@lab"), 0);
+        assert_int_equal(found(f, 2, "bob@lab"), 0);
+        assert_int_equal(found(f, 3, "ann@lab"), 3);
+        assert_int_equal(found(f, 4, "bob@lab"), 4);
         assert_int_equal(forgotten_count(f), 2);
         forgotten_free(f);
 }
@@ -65,17 +67,16 @@ static void test_owners(void **state)
                 forgotten_add(f, &r, 0);
         }
         assert_int_equal(forgotten_count(f), FORGOTTEN_MAX + 1);
-        assert_int_equal(found(f, 1), 1);
-        assert_int_equal(found(f, 4), 0);
-        assert_int_equal(found(f, 5), 5);
+        assert_int_equal(found(f, 1, "bob@lab"), 1);
+        assert_int_equal(found(f, 4, "ann@lab"), 0);
+        assert_int_equal(found(f, 5, "ann@lab"), 5);
         forgotten_pack(f, &packed);
         u = unpack_from(buf_view(&packed));
         forgotten_unpack(again, &u);
         assert_true(unpack_done(&u));
         forgotten_pack(again, &twice);
         assert_true(str_eq(buf_view(&packed), buf_view(&twice)));
-        assert_true(forgotten_find(again, known(1, "").uuid, &got));
-        assert_true(str_eqz(got.owner, "bob@lab"));
+        assert_int_equal(found(again, 1, "bob@lab"), 1);
         assert_int_equal(forgotten_unpack_one(STR("\x03xyz"), &got), -EBADMSG);
         buf_deinit(&packed);
         buf_deinit(&twice);

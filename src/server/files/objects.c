@@ -204,7 +204,7 @@ int objects_check_submit(struct server *s, const struct call *c, const struct su
 {
         BUF_CLEANUP struct buf key = {0};
 
-        if (core_request_by_uuid(s->core, sub->uuid))
+        if (core_request_by_uuid(s->core, sub->uuid, str_of(c->who)))
                 return 0;
         for (size_t i = 0; i < sub->spooled_count; i++) {
                 char hash[SPOOL_HASH_TEXT];
