@@ -17,6 +17,7 @@
 #include "agent/attempt/live_output.h"
 #include "agent/attempt/location.h"
 #include "agent/attempt/sandboxes.h"
+#include "agent/attempt/output_tail.h"
 #include "agent/attempt/streams.h"
 #include "agent/environment/environments.h"
 #include "agent/import/galaxy.h"
@@ -108,7 +109,7 @@ static void on_tick(void *arg)
         queue_use_tick(a);
         stage_tick(a);
         attempt_tick(a);
-        streams_tick(a);
+        output_tails_tick(a);
         chirp_tick(a);
         live_output_tick(a);
         leave_tick(a);
@@ -220,6 +221,7 @@ static int open_all(struct agent *a, struct err *err)
         outbox_open(a);
         leave_open(a);
         streams_open(a);
+        output_tails_open(a);
         chirps_open(a);
         a->attempts = map_new();
         a->templates = map_new();
@@ -288,6 +290,7 @@ static void close_all(struct agent *a)
                 attempt_free(value);
         }
         streams_close(a);
+        output_tails_close(a);
         chirps_close(a);
         spool_close(a);
         inputs_close(a);

@@ -47,8 +47,8 @@ struct peer {
         struct buf *in;  /* input buffer of the stream; NULL: no input */
         uint64_t serial; /* serial of the call at the server; 0: none */
         int64_t until_ms;
-        Drover__ChirpOp op; /* of the call at the server */
-        bool gone;          /* to be freed by the caller of take_lines */
+        int op;    /* of the call at the server: see struct chirp_call */
+        bool gone; /* to be freed by the caller of take_lines */
 };
 struct delayed {
         char *name, *text;
@@ -134,8 +134,8 @@ static void peer_answer(struct peer *p, const struct chirp_answer *said)
 {
         BUF_CLEANUP struct buf line = {0}, data = {0};
         struct json j = {.out = &line};
-        Drover__ChirpOp op = p->op;
-        p->op = DROVER__CHIRP_OP__CHIRP_NONE;
+        int op = p->op;
+        p->op = CHIRP_NONE;
         json_open(&j, '{');
         if (said->error) {
                 json_kint(&j, "error", said->error);
@@ -143,9 +143,9 @@ static void peer_answer(struct peer *p, const struct chirp_answer *said)
         } else {
                 base64_encode(&data, said->data);
                 json_kstr(&j, "data", buf_view(&data));
-                if (op == DROVER__CHIRP_OP__CHIRP_LAUNCH)
+                if (op == CHIRP_LAUNCH)
                         json_kint(&j, "command", (int64_t)(said->command & INT64_MAX));
-                if (op == DROVER__CHIRP_OP__CHIRP_LAUNCHED)
+                if (op == CHIRP_LAUNCHED)
                         write_end(&j, said);
                 json_kint(&j, "size", (int64_t)(said->size & INT64_MAX));
                 json_kint(&j, "mode", said->mode);
@@ -162,48 +162,15 @@ static void refuse(struct peer *p, int error, const char *text)
 
 /* ---- to the server */
 
-struct call {
-        Drover__ChirpOp op;
-        const char *name;
-        struct str data;
-        uint64_t offset, command, stderr_offset;
-        uint32_t length, flags, mode, node;
-};
-
-/* serial 0: no answer is wanted. */
-static void send_call(const struct attempt *at, uint64_t serial, const struct call *c)
-{
-        Drover__Chirp m = DROVER__CHIRP__INIT;
-        Drover__ToServer to = DROVER__TO_SERVER__INIT;
-        m.serial = serial;
-        m.request = at->request;
-        m.member = at->member;
-        m.fence = at->fence;
-        m.op = c->op;
-        m.name = (char *)(uintptr_t)c->name;
-        m.data.data = (uint8_t *)(uintptr_t)c->data.p;
-        m.data.len = c->data.n;
-        m.offset = c->offset;
-        m.length = c->length;
-        m.flags = c->flags;
-        m.mode = c->mode;
-        m.node = c->node;
-        m.command = c->command;
-        m.stderr_offset = c->stderr_offset;
-        to.kind_case = DROVER__TO_SERVER__KIND_CHIRP;
-        to.chirp = &m;
-        outbox_send(at->a, &to);
-}
-
 uint64_t chirp_write(const struct attempt *at, const char *name, struct str data, uint64_t offset)
 {
         uint64_t serial = ++at->a->chirps->last;
-        send_call(at, serial,
-                  &(struct call){.op = DROVER__CHIRP_OP__CHIRP_WRITE,
-                                 .name = name,
-                                 .data = data,
-                                 .offset = offset,
-                                 .flags = offset ? FILE_CREATE : FILE_CREATE | FILE_EMPTY});
+        outbox_chirp(at, serial,
+                     &(struct chirp_call){.op = FILE_WRITE,
+                                          .name = name,
+                                          .data = data,
+                                          .offset = offset,
+                                          .flags = offset ? FILE_CREATE : FILE_CREATE | FILE_EMPTY});
         return serial;
 }
 
@@ -220,10 +187,10 @@ static bool takes_pace(int64_t *full_ms, int64_t burst, int64_t each_ms)
         return true;
 }
 
-static void peer_ask(struct peer *p, const struct call *c)
+static void peer_ask(struct peer *p, const struct chirp_call *c)
 {
         struct attempt *at = p->of->at;
-        bool kept = c->op == DROVER__CHIRP_OP__CHIRP_SET_ATTRIBUTE || c->op == DROVER__CHIRP_OP__CHIRP_LOG;
+        bool kept = c->op == CHIRP_SET_ATTRIBUTE || c->op == CHIRP_LOG;
         if (!at->a->greeted) {
                 refuse(p, EAGAIN, "the agent has no connection with the server");
                 return;
@@ -241,7 +208,7 @@ static void peer_ask(struct peer *p, const struct call *c)
         p->serial = ++at->a->chirps->last;
         p->until_ms = clock_boot_ms() + ANSWER_MS;
         idmap_put(at->a->chirps->asked, p->serial, p);
-        send_call(at, p->serial, c);
+        outbox_chirp(at, p->serial, c);
 }
 
 /* ---- deferred changes */
@@ -250,10 +217,9 @@ static void delayed_send(struct chirp *c)
 {
         for (size_t i = 0; i < c->delayed_count; i++) {
                 struct delayed *d = &c->delayed[i];
-                send_call(c->at, 0,
-                          &(struct call){.op = DROVER__CHIRP_OP__CHIRP_SET_ATTRIBUTE,
-                                         .name = d->name,
-                                         .data = str_of(d->text)});
+                outbox_chirp(c->at, 0,
+                             &(struct chirp_call){
+                                     .op = CHIRP_SET_ATTRIBUTE, .name = d->name, .data = str_of(d->text)});
                 free(d->name);
                 free(d->text);
         }
@@ -268,7 +234,7 @@ static struct delayed *delayed_find(struct chirp *c, const char *name)
         return NULL;
 }
 
-static void put_off(struct peer *p, const struct call *call)
+static void put_off(struct peer *p, const struct chirp_call *call)
 {
         struct chirp *c = p->of;
         struct delayed *d = delayed_find(c, call->name);
@@ -290,31 +256,31 @@ static void put_off(struct peer *p, const struct call *call)
 
 /* ---- the lines */
 
-#define OP_LATER 100 /* beside the wire's */
+#define OP_LATER 100 /* answered here */
 #define OP_OWNER 101
 
 static const struct {
         const char *name;
         int op;
 } ops[] = {
-        {"get_attribute", DROVER__CHIRP_OP__CHIRP_GET_ATTRIBUTE},
-        {"set_attribute", DROVER__CHIRP_OP__CHIRP_SET_ATTRIBUTE},
+        {"get_attribute", CHIRP_GET_ATTRIBUTE},
+        {"set_attribute", CHIRP_SET_ATTRIBUTE},
         {"set_attribute_later", OP_LATER},
         {"owner", OP_OWNER},
-        {"log", DROVER__CHIRP_OP__CHIRP_LOG},
-        {"launch", DROVER__CHIRP_OP__CHIRP_LAUNCH},
-        {"launched", DROVER__CHIRP_OP__CHIRP_LAUNCHED},
-        {"read", DROVER__CHIRP_OP__CHIRP_READ},
-        {"write", DROVER__CHIRP_OP__CHIRP_WRITE},
-        {"stat", DROVER__CHIRP_OP__CHIRP_STAT},
-        {"list", DROVER__CHIRP_OP__CHIRP_LIST},
-        {"remove", DROVER__CHIRP_OP__CHIRP_REMOVE},
-        {"remove_folder", DROVER__CHIRP_OP__CHIRP_REMOVE_FOLDER},
-        {"make_folder", DROVER__CHIRP_OP__CHIRP_MAKE_FOLDER},
-        {"rename", DROVER__CHIRP_OP__CHIRP_RENAME},
-        {"truncate", DROVER__CHIRP_OP__CHIRP_TRUNCATE},
-        {"mode", DROVER__CHIRP_OP__CHIRP_MODE},
-        {"time", DROVER__CHIRP_OP__CHIRP_TIME},
+        {"log", CHIRP_LOG},
+        {"launch", CHIRP_LAUNCH},
+        {"launched", CHIRP_LAUNCHED},
+        {"read", FILE_READ},
+        {"write", FILE_WRITE},
+        {"stat", FILE_STAT},
+        {"list", FILE_LIST},
+        {"remove", FILE_REMOVE},
+        {"remove_folder", FILE_REMOVE_FOLDER},
+        {"make_folder", FILE_MAKE_FOLDER},
+        {"rename", FILE_RENAME},
+        {"truncate", FILE_TRUNCATE},
+        {"mode", FILE_MODE},
+        {"time", FILE_TIME},
 };
 
 static int op_of(const char *name)
@@ -334,11 +300,11 @@ static bool read_number(const json_t *o, const char *key, uint64_t most, uint64_
 }
 
 /* NULL, or why the call is none. The call borrows from the object and `data`. */
-static const char *read_call(const json_t *o, struct call *ret, struct buf *data, int *ret_op)
+static const char *read_call(const json_t *o, struct chirp_call *ret, struct buf *data, int *ret_op)
 {
         const json_t *bytes = json_object_get(o, "data");
         uint64_t length, flags, mode, node;
-        *ret = (struct call){.name = json_string_value(json_object_get(o, "name"))};
+        *ret = (struct chirp_call){.name = json_string_value(json_object_get(o, "name"))};
         *ret_op = op_of(json_string_value(json_object_get(o, "op")));
         if (!*ret_op)
                 return "there is no such operation";
@@ -366,7 +332,7 @@ static const char *read_call(const json_t *o, struct call *ret, struct buf *data
 static void take_line(struct peer *p, struct str line)
 {
         BUF_CLEANUP struct buf data = {0};
-        struct call call;
+        struct chirp_call call;
         int op;
         json_t *o = json_loadb(line.p, line.n, 0, NULL);
         const char *why = json_is_object(o) ? read_call(o, &call, &data, &op)
@@ -379,8 +345,8 @@ static void take_line(struct peer *p, struct str line)
                 put_off(p, &call);
         } else {
                 const struct delayed *d = delayed_find(p->of, call.name);
-                call.op = (Drover__ChirpOp)op;
-                if (op == DROVER__CHIRP_OP__CHIRP_GET_ATTRIBUTE && d)
+                call.op = op;
+                if (op == CHIRP_GET_ATTRIBUTE && d)
                         peer_answer(p, &(struct chirp_answer){.data = str_of(d->text)});
                 else
                         peer_ask(p, &call);
@@ -547,7 +513,7 @@ void chirp_session_lost(struct agent *a)
         void *p;
         while (idmap_next(a->chirps->asked, &at, &serial, &p)) {
                 /* a program may have been started, and must not be twice */
-                bool launch = ((struct peer *)p)->op == DROVER__CHIRP_OP__CHIRP_LAUNCH;
+                bool launch = ((struct peer *)p)->op == CHIRP_LAUNCH;
                 peer_answered(p,
                               &(struct chirp_answer){.error = launch ? ECONNABORTED : EAGAIN, .text = why});
                 at = 0;

@@ -8,13 +8,13 @@
 
 #include "agent/attempt/checkpoint.h"
 #include "agent/attempt/chirp.h"
+#include "agent/attempt/exec.h"
 #include "agent/attempt/journal.h"
 #include "agent/attempt/kill.h"
 #include "agent/attempt/life.h"
 #include "agent/attempt/live_output.h"
 #include "agent/attempt/location.h"
 #include "agent/attempt/sandboxes.h"
-#include "agent/attempt/streams.h"
 #include "agent/container/container_step.h"
 #include "agent/container/containers.h"
 #include "agent/environment/environments.h"
@@ -400,7 +400,7 @@ static void on_event(struct backend *b, const struct run_event *e)
 {
         struct agent *a = b->a;
         if (stage_event(a, e) || movers_event(a, e) || user_commands_event(a->user_commands, e) ||
-            streams_event(a, e))
+            exec_event(a, e))
                 return;
         struct attempt *at = agent_find(a, e->id.request, e->id.member, e->id.fence);
         if (!at || (e->id.step & STEP_NO_JOBS) || step_of(e) >= at->t->m->step_count ||

@@ -11,7 +11,7 @@
 
 #include "agent/attempt/decode.h"
 #include "agent/attempt/life.h"
-#include "agent/attempt/streams.h"
+#include "agent/attempt/output_tail.h"
 #include "agent/environment/environments.h"
 #include "agent/outbox/outbox.h"
 #include "agent/queue/queues.h"
@@ -347,8 +347,8 @@ static void read_result(struct agent *a, const void *p, size_t n)
                         MEM_GROW(at->result.sent, at->result.sent_cap, at->result.sent_count + 1);
                         at->result.sent[at->result.sent_count++] = read_output(r->sent[i]);
                 }
-                streams_restore_tail(at, 0, r->stdout_tail.data, r->stdout_tail.len, r->stdout_size);
-                streams_restore_tail(at, 1, r->stderr_tail.data, r->stderr_tail.len, r->stderr_size);
+                output_tail_restore(at, 0, r->stdout_tail.data, r->stdout_tail.len, r->stdout_size);
+                output_tail_restore(at, 1, r->stderr_tail.data, r->stderr_tail.len, r->stderr_size);
                 attempt_move(at, ATTEMPT_DONE);
         }
         drover__job_result__free_unpacked(r, NULL);

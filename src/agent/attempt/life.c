@@ -12,6 +12,7 @@
 #include "agent/attempt/journal.h"
 #include "agent/attempt/limits.h"
 #include "agent/attempt/live_output.h"
+#include "agent/attempt/output_tail.h"
 #include "agent/attempt/placement_report.h"
 #include "agent/attempt/sandboxes.h"
 #include "agent/attempt/staging.h"
@@ -194,7 +195,7 @@ void attempt_free(struct attempt *at)
         output_transfers_drop_sent(at);
         free(at->result.sent);
         free(at->result.reason);
-        streams_drop_tails(at);
+        output_tail_drop(at);
         at->magic = 0;
         free(at);
 }
@@ -365,7 +366,7 @@ static void deliver(struct attempt *at)
                 attempt_finish(at);
                 return;
         }
-        if (!streams_wait(at) && !live_output_wait(at))
+        if (!output_tail_wait(at) && !live_output_wait(at))
                 deliver_outputs(at);
 }
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "agent/attempt/kill.h"
-#include "agent/attempt/streams.h"
+#include "agent/attempt/output_tail.h"
 #include "agent/container/container_step.h"
 #include "agent/model/sandbox.h"
 #include "base/system/fs.h"
@@ -236,7 +236,7 @@ static void sample_disk(struct attempt *at)
         sandbox_name(at, name);
         uint64_t bytes = fs_tree_bytes(at->a->jobs, name, DISK_FILES);
         if (bytes > disk)
-                bytes -= streams_kept_bytes(at);
+                bytes -= output_tail_disk_bytes(at);
         if (bytes <= disk)
                 return;
         BUF_CLEANUP struct buf why = {0};

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "agent/attempt/chirp.h"
-#include "agent/attempt/streams.h"
 #include "agent/model/expand.h"
 #include "base/system/clock.h"
 
@@ -38,7 +37,7 @@ static void bring_piece(struct live_output *l, bool is_stderr)
             (unsigned)index != l->step * 2 + is_stderr ||
             expand_text(at, is_stderr ? s->stderr_file : s->stdout_file, &name, NULL) < 0)
                 return; /* or the stream has no file of its own */
-        int fd = streams_open_file(at, index);
+        int fd = expand_stream_open(at, index);
         ssize_t n = fd < 0 ? -1 : pread(fd, buf_room(&data, PIECE_MAX), PIECE_MAX, (off_t)stream->sent);
         if (fd >= 0)
                 close(fd);

@@ -108,28 +108,22 @@ static void where_is(const struct attempt *at, struct run_where *ret)
                 ret->said = "";
 }
 
-static Drover__Whereabout *describe(const struct attempt *at, const struct run_where *w,
-                                    const struct doing *d, struct arena *room)
+/* Texts are copied into the arena. */
+static struct attempt_location describe(const struct attempt *at, const struct run_where *w,
+                                        const struct doing *d, struct arena *room)
 {
-        Drover__Whereabout *m = arena_alloc(room, sizeof(*m));
-        drover__whereabout__init(m);
-        m->request = at->request;
-        m->member = at->member;
-        m->fence = at->fence;
-        m->runner = at->q->config->runner;
-        m->native = arena_dup(room, w->native, strlen(w->native));
-        m->word = (char *)w->word;
-        m->said = arena_dup(room, w->said, strlen(w->said));
-        m->hops.len = w->hops.n;
-        m->hops.data = (uint8_t *)arena_dup(room, w->hops.n ? w->hops.p : "", w->hops.n);
-        if (!d->words.n)
-                return m;
-        struct str words = str_head(buf_view(&d->words), DOING_MAX);
-        m->doing = arena_dup(room, words.p, words.n);
-        m->doing_since_ms = d->since_ms;
-        m->doing_bytes = d->bytes;
-        m->doing_bytes_all = d->bytes_all;
-        return m;
+        struct attempt_location l = {.at = at, .word = w->word, .doing = ""};
+        l.native = arena_dup(room, w->native, strlen(w->native));
+        l.said = arena_dup(room, w->said, strlen(w->said));
+        l.hops = str_make(arena_dup(room, w->hops.n ? w->hops.p : "", w->hops.n), w->hops.n);
+        if (d->words.n) {
+                struct str words = str_head(buf_view(&d->words), DOING_MAX);
+                l.doing = arena_dup(room, words.p, words.n);
+                l.doing_since_ms = d->since_ms;
+                l.doing_bytes = d->bytes;
+                l.doing_bytes_all = d->bytes_all;
+        }
+        return l;
 }
 
 static uint64_t hash(const struct run_where *w, const struct doing *d)
@@ -156,19 +150,15 @@ void attempt_location_tell(struct agent *a)
 {
         static const enum attempt_state states[] = {ATTEMPT_RUNNING, ATTEMPT_STAGING, ATTEMPT_DELIVERING,
                                                     ATTEMPT_WAITING};
-        Drover__Whereabouts m = DROVER__WHEREABOUTS__INIT;
-        Drover__ToServer to = DROVER__TO_SERVER__INIT;
-        Drover__Whereabout *list[MANY];
+        struct attempt_location list[MANY];
+        size_t count = 0;
         struct arena room = {0};
         int64_t now = clock_boot_ms(), now_unix = clock_wall_ms();
         if (!a->greeted)
                 return;
-        m.attempts = list;
-        to.kind_case = DROVER__TO_SERVER__KIND_WHEREABOUTS;
-        to.whereabouts = &m;
         inputs_look(a);
         for (size_t i = 0; i < a->queue_count * 4; i++)
-                for (struct attempt *at = a->queues[i / 4]->lists[states[i % 4]]; at && m.n_attempts < MANY;
+                for (struct attempt *at = a->queues[i / 4]->lists[states[i % 4]]; at && count < MANY;
                      at = at->next) {
                         struct run_where w;
                         struct doing d = {.words = {.max = 4096}};
@@ -177,30 +167,22 @@ void attempt_location_tell(struct agent *a)
                         where_is(at, &w);
                         look_at_attempt(at, now_unix, &d);
                         if (has_changed(at, &w, &d))
-                                list[m.n_attempts++] = describe(at, &w, &d, &room);
+                                list[count++] = describe(at, &w, &d, &room);
                         buf_deinit(&d.words);
                 }
-        if (m.n_attempts)
-                outbox_send(a, &to);
+        outbox_locations(a, list, count);
         arena_deinit(&room);
 }
 
 void attempt_location_tell_end(const struct attempt *at)
 {
-        Drover__Whereabouts m = DROVER__WHEREABOUTS__INIT;
-        Drover__ToServer to = DROVER__TO_SERVER__INIT;
-        Drover__Whereabout *one;
         const struct doing none = {.since_ms = 0};
         struct arena room = {0};
         struct run_where w;
         where_is(at, &w);
         if (!at->a->greeted || !w.hops.n)
                 return;
-        one = describe(at, &w, &none, &room);
-        m.attempts = &one;
-        m.n_attempts = 1;
-        to.kind_case = DROVER__TO_SERVER__KIND_WHEREABOUTS;
-        to.whereabouts = &m;
-        outbox_send(at->a, &to);
+        const struct attempt_location one = describe(at, &w, &none, &room);
+        outbox_locations(at->a, &one, 1);
         arena_deinit(&room);
 }

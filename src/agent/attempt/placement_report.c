@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/attempt/streams.h"
 #include "agent/model/attempt.h"
 #include "agent/model/expand.h"
 #include "base/format/hex.h"
@@ -51,7 +50,7 @@ void placement_report_read(struct attempt *at)
         struct stat st;
         bool kept;
         int index = expand_stream_file(at, at->step, false, &kept, NULL);
-        int fd = index < 0 ? -1 : streams_open_file(at, index);
+        int fd = index < 0 ? -1 : expand_stream_open(at, index);
         if (fd < 0)
                 return;
         off_t at_byte = fstat(fd, &st) == 0 && st.st_size > REPORT_MAX ? st.st_size - REPORT_MAX : 0;

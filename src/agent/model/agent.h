@@ -72,6 +72,7 @@ struct agent {
         struct connection *connection;
         struct outbox *outbox;
         struct streams *streams; /* streams of attempts that somebody follows */
+        struct output_tails *output_tails;
         struct live_output
                 *live_outputs;   /* attempts whose streams are copied to the submitter while they run */
         struct chirps *chirps;   /* calls of programs to the server */

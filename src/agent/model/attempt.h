@@ -258,8 +258,8 @@ struct attempt {
         bool leaves_sandbox; /* DONE: the sandbox is removed once the result is in the journal */
         bool all_ended;      /* its own control group is empty */
         bool recycles;       /* empty stream files were left for sandbox_recycle */
-        bool printed_asked;  /* see streams_wait */
-        int64_t trimmed_ms;  /* boot clock: last time its streams were trimmed, see streams_tick */
+        bool tail_asked;     /* see output_tail_wait */
+        int64_t trimmed_ms;  /* boot clock: last time its streams were trimmed, see output_tails_tick */
         uint64_t told_where; /* hash of the location that the server was told */
         struct stage *stage; /* a worker's task for it, or NULL */
         struct attempt_fetches fetches;

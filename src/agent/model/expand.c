@@ -195,6 +195,13 @@ void expand_stream_name(const struct attempt *at, int index, struct buf *out)
                 buf_printf(out, ".drover_out.%d", index);
 }
 
+int expand_stream_open(const struct attempt *at, int index)
+{
+        BUF_CLEANUP struct buf name = {0};
+        expand_stream_name(at, index, &name);
+        return sandbox_open_file(at, buf_z(&name));
+}
+
 /* The input of a step: 0, or -EINVAL. An empty path is none. */
 int expand_input(const struct attempt *at, const struct job_step *step, struct buf *out, struct err *err)
 {

@@ -27,4 +27,6 @@ int expand_stream_file(const struct attempt *at, unsigned step, bool is_stderr, 
 /* Appends the file's name beneath the sandbox: ".drover_out." and its number, or the job's own name for it;
  * nothing if its macros cannot be expanded. */
 void expand_stream_name(const struct attempt *at, int index, struct buf *out);
+/* Opens that file as sandbox_open_file does. Returns a descriptor, or -1. */
+int expand_stream_open(const struct attempt *at, int index);
 uint64_t expand_gpus(const struct job_template *m); /* GPUs that a job of the template asks for */

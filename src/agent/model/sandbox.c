@@ -21,6 +21,30 @@ void sandbox_name(const struct attempt *at, char room[64])
         snprintf(room, 64, "%llu.%u.%u", (unsigned long long)at->request, at->member, at->fence);
 }
 
+int sandbox_open(const struct attempt *at)
+{
+        char name[64];
+        sandbox_name(at, name);
+        return openat(at->a->jobs, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+int sandbox_open_file(const struct attempt *at, const char *name)
+{
+        struct stat st;
+        int dir = sandbox_open(at);
+        if (dir < 0)
+                return -1;
+        uid_t user =
+                fstat(dir, &st) == 0 ? st.st_uid : 0; /* with `users` the shepherd made it for that user */
+        int fd = fs_open_beneath(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
+        close(dir);
+        if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != user)) {
+                close(fd);
+                return -1;
+        }
+        return fd;
+}
+
 /* A sandbox is shared if the agent writes files into it: a batch script, a container engine's files, the
  * socket for calls, the list of a parallel job's nodes. */
 bool sandbox_is_shared(const struct attempt *at)

@@ -8,6 +8,12 @@
 
 void sandbox_name(const struct attempt *at, char room[64]);
 int sandbox_make(struct attempt *at); /* 0 or -errno */
+/* Opens the folder, for the at-calls alone (O_PATH). Returns a descriptor, or -1. */
+int sandbox_open(const struct attempt *at);
+/* Opens a file of the sandbox for reading. The sandbox belongs to the job, which may have put anything there
+ * under any name: only a regular file of the job's user is opened, no link is followed, and the call never
+ * blocks. Returns a descriptor, or -1. */
+int sandbox_open_file(const struct attempt *at, const char *name);
 /* Returns whether the attempt's sandbox may be reused by a later attempt. Making and removing a folder and
  * two stream files takes longer than all else that the agent does for a short job, so an attempt that leaves
  * only such empty files passes its folder to the next attempt of the same owner. Never with `users`, and

@@ -367,6 +367,11 @@ void outbox_inventory(struct agent *a)
 
 /* ---- small ones */
 
+static ProtobufCBinaryData bytes_of(struct str s)
+{
+        return (ProtobufCBinaryData){s.n, (uint8_t *)(uintptr_t)s.p};
+}
+
 static ProtobufCBinaryData sum_of(const unsigned char *sha256)
 {
         return (ProtobufCBinaryData){32, (uint8_t *)(uintptr_t)sha256};
@@ -382,6 +387,175 @@ void outbox_credential_get(struct agent *a, uint64_t request, uint32_t part, con
         to.kind_case = DROVER__TO_SERVER__KIND_CREDENTIAL_GET;
         to.credential_get = &m;
         outbox_send(a, &to);
+}
+
+void outbox_streams(struct agent *a, const struct streams_answer *s)
+{
+        Drover__Streams m = DROVER__STREAMS__INIT;
+        Drover__ToServer to = DROVER__TO_SERVER__INIT;
+        m.serial = s->serial;
+        m.stdout_bytes = bytes_of(s->bytes[0]);
+        m.stderr_bytes = bytes_of(s->bytes[1]);
+        m.stdout_offset = s->offset[0];
+        m.stderr_offset = s->offset[1];
+        m.input_next = s->input_next;
+        m.over = s->over;
+        m.unknown = s->unknown;
+        m.signaled = s->signaled;
+        m.exit_code = s->exit_code;
+        if (s->error)
+                m.error = (char *)(uintptr_t)s->error;
+        to.kind_case = DROVER__TO_SERVER__KIND_STREAMS;
+        to.streams = &m;
+        outbox_send(a, &to);
+}
+
+_Static_assert((int)CHIRP_LAUNCHED == DROVER__CHIRP_OP__CHIRP_LAUNCHED, "the numbers are the wire's");
+
+void outbox_chirp(const struct attempt *at, uint64_t serial, const struct chirp_call *c)
+{
+        Drover__Chirp m = DROVER__CHIRP__INIT;
+        Drover__ToServer to = DROVER__TO_SERVER__INIT;
+        m.serial = serial;
+        m.request = at->request;
+        m.member = at->member;
+        m.fence = at->fence;
+        m.op = (Drover__ChirpOp)c->op;
+        m.name = (char *)(uintptr_t)c->name;
+        m.data = bytes_of(c->data);
+        m.offset = c->offset;
+        m.length = c->length;
+        m.flags = c->flags;
+        m.mode = c->mode;
+        m.node = c->node;
+        m.command = c->command;
+        m.stderr_offset = c->stderr_offset;
+        to.kind_case = DROVER__TO_SERVER__KIND_CHIRP;
+        to.chirp = &m;
+        outbox_send(at->a, &to);
+}
+
+void outbox_file_reply(struct agent *a, uint64_t serial, const struct file_reply *r)
+{
+        Drover__ChirpReply m = DROVER__CHIRP_REPLY__INIT;
+        Drover__ToServer to = DROVER__TO_SERVER__INIT;
+        m.serial = serial;
+        m.error = (uint32_t)r->error;
+        if (r->error)
+                m.text = (char *)(uintptr_t)r->text;
+        m.data = bytes_of(r->data);
+        m.size = r->size;
+        m.mode = r->mode;
+        m.changed = r->changed;
+        to.kind_case = DROVER__TO_SERVER__KIND_FILE_REPLY;
+        to.file_reply = &m;
+        outbox_send(a, &to);
+}
+
+void outbox_locations(struct agent *a, const struct attempt_location *v, size_t count)
+{
+        Drover__Whereabouts m = DROVER__WHEREABOUTS__INIT;
+        Drover__ToServer to = DROVER__TO_SERVER__INIT;
+        MEM_CLEANUP Drover__Whereabout *all = mem_array(NULL, count + 1, sizeof(*all));
+        MEM_CLEANUP Drover__Whereabout **list = mem_array(NULL, count + 1, sizeof(*list));
+        for (size_t i = 0; i < count; i++) {
+                Drover__Whereabout *w = list[i] = &all[i];
+                drover__whereabout__init(w);
+                w->request = v[i].at->request;
+                w->member = v[i].at->member;
+                w->fence = v[i].at->fence;
+                w->runner = v[i].at->q->config->runner;
+                w->native = (char *)(uintptr_t)v[i].native;
+                w->word = (char *)(uintptr_t)v[i].word;
+                w->said = (char *)(uintptr_t)v[i].said;
+                w->hops = bytes_of(v[i].hops);
+                w->doing = (char *)(uintptr_t)v[i].doing;
+                w->doing_since_ms = v[i].doing_since_ms;
+                w->doing_bytes = v[i].doing_bytes;
+                w->doing_bytes_all = v[i].doing_bytes_all;
+        }
+        m.attempts = list;
+        m.n_attempts = count;
+        to.kind_case = DROVER__TO_SERVER__KIND_WHEREABOUTS;
+        to.whereabouts = &m;
+        if (count)
+                outbox_send(a, &to);
+}
+
+void outbox_offer(struct agent *a, const struct offer *o)
+{
+        Drover__Offer m = DROVER__OFFER__INIT;
+        Drover__ToServer to = DROVER__TO_SERVER__INIT;
+        MEM_CLEANUP Drover__Wish *wishes = mem_array(NULL, o->wish_count + 1, sizeof(*wishes));
+        for (size_t i = 0; i < o->wish_count; i++)
+                wishes[i] = (Drover__Wish)o->wishes[i];
+        m.queue = (char *)(uintptr_t)o->queue;
+        m.serial = o->serial;
+        m.ad = (char *)(uintptr_t)o->ad;
+        m.jobs_max = o->jobs_max;
+        m.owners = o->owners;
+        m.n_owners = o->owner_count;
+        m.wishes = wishes;
+        m.n_wishes = o->wish_count;
+        m.own_users = o->own_users;
+        m.hands_on = o->hands_on;
+        to.kind_case = DROVER__TO_SERVER__KIND_OFFER;
+        to.offer = &m;
+        outbox_send(a, &to);
+}
+
+void outbox_cache_delta(struct agent *a, bool full, const struct cached_file *added, size_t added_count,
+                        uint64_t *removed, size_t removed_count)
+{
+        Drover__CacheDelta m = DROVER__CACHE_DELTA__INIT;
+        Drover__ToServer to = DROVER__TO_SERVER__INIT;
+        MEM_CLEANUP Drover__Cached *all = mem_array(NULL, added_count + 1, sizeof(*all));
+        MEM_CLEANUP Drover__Cached **list = mem_array(NULL, added_count + 1, sizeof(*list));
+        for (size_t i = 0; i < added_count; i++) {
+                Drover__Cached *c = list[i] = &all[i];
+                drover__cached__init(c);
+                c->file = added[i].id;
+                c->size = added[i].size;
+                c->kind = (Drover__CachedKind)added[i].kind;
+                if (added[i].name)
+                        c->name = (char *)(uintptr_t)added[i].name;
+        }
+        m.full = full;
+        m.added = list;
+        m.n_added = added_count;
+        m.removed = removed;
+        m.n_removed = removed_count;
+        to.kind_case = DROVER__TO_SERVER__KIND_CACHE_DELTA;
+        to.cache_delta = &m;
+        outbox_send(a, &to);
+}
+
+void outbox_links(struct agent *a, const struct store_link *v, size_t count)
+{
+        Drover__Links m = DROVER__LINKS__INIT;
+        Drover__ToServer to = DROVER__TO_SERVER__INIT;
+        MEM_CLEANUP Drover__Link *all = mem_array(NULL, count + 1, sizeof(*all));
+        MEM_CLEANUP Drover__Link **list = mem_array(NULL, count + 1, sizeof(*list));
+        for (size_t i = 0; i < count; i++) {
+                Drover__Link *l = list[i] = &all[i];
+                drover__link__init(l);
+                l->store = (char *)(uintptr_t)v[i].store;
+                l->latency_us = v[i].latency_us;
+                l->bytes_per_s = v[i].bytes_per_s;
+                l->bytes_per_s_out = v[i].bytes_per_s_out;
+                l->down_ms = v[i].down_ms;
+                if (v[i].down_why)
+                        l->down_why = (char *)(uintptr_t)v[i].down_why;
+                l->measured_ms = v[i].measured_ms;
+                l->free_known = v[i].free_known;
+                l->free_bytes = v[i].free_bytes;
+        }
+        m.links = list;
+        m.n_links = count;
+        to.kind_case = DROVER__TO_SERVER__KIND_LINKS;
+        to.links = &m;
+        if (count)
+                outbox_send(a, &to);
 }
 
 void outbox_spool_read(struct agent *a, uint64_t request, const unsigned char *sha256, uint64_t offset,

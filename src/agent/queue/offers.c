@@ -284,18 +284,34 @@ static void give_back(struct queue *q)
         }
 }
 
+/* What the queue prefers: the server's wishes, or those of its settings. Returns their number. */
+static size_t wishes_of(const struct queue *q, unsigned wishes[OFFER_WISHES_MAX])
+{
+        const struct config_list *settings = &q->config->wishes;
+        size_t n = 0;
+        for (; !q->wishes_said && n < settings->n; n++)
+                wishes[n] = offer_wish(str_of(settings->v[n]));
+        for (; q->wishes_said && n < OFFER_WISHES_MAX && q->wishes[n]; n++)
+                wishes[n] = q->wishes[n];
+        return n;
+}
+
 static void send_offer(struct queue *q, unsigned kind, uint64_t jobs)
 {
         struct agent *a = q->a;
         struct offers *o = q->offers;
         struct offers_said *s = &o->said[kind];
         BUF_CLEANUP struct buf name = {0};
-        Drover__Offer m = DROVER__OFFER__INIT;
+        unsigned wishes[OFFER_WISHES_MAX];
         queue_offer_name(q, kind, &name);
-        m.queue = (char *)buf_z(&name);
-        m.serial = ++o->serial;
-        m.ad = (char *)buf_z(&o->ad);
-        m.jobs_max = (uint32_t)(jobs > 100000 ? 100000 : jobs);
+        struct offer m = {.queue = buf_z(&name),
+                          .serial = ++o->serial,
+                          .ad = buf_z(&o->ad),
+                          .jobs_max = (uint32_t)(jobs > 100000 ? 100000 : jobs),
+                          .wishes = wishes,
+                          .wish_count = wishes_of(q, wishes),
+                          .own_users = a->config.users.n > 0,
+                          .hands_on = queue_hands_on(q)};
         const struct config_list *owners = &a->config.owners;
         size_t denied = a->denied ? a->denied->n : 0;
         bool any = false;
@@ -307,23 +323,9 @@ static void send_offer(struct queue *q, unsigned kind, uint64_t jobs)
                 if (denied)
                         memcpy(all + owners->n, a->denied->v, denied * sizeof(*all));
                 m.owners = all;
-                m.n_owners = owners->n + denied;
+                m.owner_count = owners->n + denied;
         }
-        Drover__Wish wishes[OFFER_WISHES_MAX];
-        m.wishes = wishes;
-        for (const struct config_list *w = &q->config->wishes; !q->wishes_said && m.n_wishes < w->n;
-             m.n_wishes++)
-                wishes[m.n_wishes] = (Drover__Wish)offer_wish(str_of(w->v[m.n_wishes]));
-        while (q->wishes_said && m.n_wishes < OFFER_WISHES_MAX && q->wishes[m.n_wishes]) {
-                wishes[m.n_wishes] = (Drover__Wish)q->wishes[m.n_wishes];
-                m.n_wishes++;
-        }
-        m.own_users = a->config.users.n > 0;
-        m.hands_on = queue_hands_on(q);
-        Drover__ToServer to = DROVER__TO_SERVER__INIT;
-        to.kind_case = DROVER__TO_SERVER__KIND_OFFER;
-        to.offer = &m;
-        outbox_send(a, &to);
+        outbox_offer(a, &m);
         s->sent_jobs = jobs;
         s->assigned = 0;
         s->sent = true;
@@ -406,18 +408,15 @@ static void offer_update(struct queue *q, bool force)
         }
 }
 
-void offers_wish(struct agent *a, const Drover__Wishes *m)
+void offers_wish(struct agent *a, const char *queue, const unsigned *wishes, size_t count)
 {
         for (size_t i = 0; i < a->queue_count; i++) {
                 struct queue *q = a->queues[i];
-                size_t n = 0;
-                if (*m->queue && strcmp(m->queue, q->config->name) != 0)
+                if (*queue && strcmp(queue, q->config->name) != 0)
                         continue;
                 memset(q->wishes, 0, sizeof(q->wishes));
-                for (size_t k = 0; k < m->n_wishes && n < OFFER_WISHES_MAX; k++)
-                        if (m->wishes[k] > DROVER__WISH__WISH_NONE &&
-                            m->wishes[k] <= DROVER__WISH__WISH_LARGE_MEMORY)
-                                q->wishes[n++] = m->wishes[k];
+                memcpy(q->wishes, wishes,
+                       (count < OFFER_WISHES_MAX ? count : OFFER_WISHES_MAX) * sizeof(*wishes));
                 q->wishes_said = true;
                 queue_ad_changed(q); /* an offer with the devices is due */
         }

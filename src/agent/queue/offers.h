@@ -53,8 +53,8 @@ void offers_update(struct agent *a, bool force);
 void offers_job_took(const struct attempt *at, uint64_t micros);
 void offers_assigned(struct queue *q, unsigned kind,
                      uint64_t jobs); /* counts jobs assigned from the last offer */
-void offers_wish(struct agent *a,
-                 const Drover__Wishes *m); /* sets the wishes from now on, until the agent ends */
+/* Sets the wishes (numbers of offer_wish) of a queue from now on, until the agent ends. queue "": of all. */
+void offers_wish(struct agent *a, const char *queue, const unsigned *wishes, size_t count);
 void offers_deny(struct agent *a, const char *owner,
                  const char *why); /* excludes the owner from the next offer on */
 void offers_allow(struct agent *a,

@@ -17,6 +17,7 @@
 #include "agent/attempt/checkpoint.h"
 #include "agent/attempt/chirp.h"
 #include "agent/attempt/decode.h"
+#include "agent/attempt/exec.h"
 #include "agent/attempt/streams.h"
 #include "agent/credential/credentials.h"
 #include "agent/outbox/outbox.h"
@@ -305,6 +306,71 @@ static void take_userlog(struct agent *a, const Drover__UserLogWrite *m)
                 a, &(struct userlog_lines){m->serial, m->owner, m->path, bytes_of(&m->text), m->maybe_there});
 }
 
+static void take_wishes(struct agent *a, const Drover__Wishes *m)
+{
+        unsigned wishes[OFFER_WISHES_MAX];
+        size_t n = 0;
+        for (size_t i = 0; i < m->n_wishes && n < OFFER_WISHES_MAX; i++)
+                if (m->wishes[i] > DROVER__WISH__WISH_NONE && m->wishes[i] <= DROVER__WISH__WISH_LARGE_MEMORY)
+                        wishes[n++] = m->wishes[i];
+        offers_wish(a, m->queue, wishes, n);
+}
+
+static void take_stores(struct agent *a, const Drover__Stores *m)
+{
+        MEM_CLEANUP struct store_told *v = mem_array(NULL, m->n_stores + 1, sizeof(*v));
+        for (size_t i = 0; i < m->n_stores; i++) {
+                const Drover__Store *s = m->stores[i];
+                v[i] = (struct store_told){s->name, s->probe, s->space, s->prefixes, s->n_prefixes};
+        }
+        stores_told(a, v, m->n_stores);
+}
+
+static void take_streams_get(struct agent *a, const Drover__StreamsGet *m)
+{
+        streams_ask(a, &(struct streams_question){.serial = m->serial,
+                                                  .request = m->request,
+                                                  .member = m->member,
+                                                  .fence = m->fence,
+                                                  .exec = m->exec,
+                                                  .wanted = {m->stdout_wanted, m->stderr_wanted},
+                                                  .offset = {m->stdout_offset, m->stderr_offset},
+                                                  .last = m->last,
+                                                  .most = m->most,
+                                                  .wait_ms = m->wait_ms});
+}
+
+static void take_exec(struct agent *a, const Drover__Exec *m)
+{
+        exec_start(a, &(struct exec_request){.serial = m->serial,
+                                             .request = m->request,
+                                             .member = m->member,
+                                             .fence = m->fence,
+                                             .number = m->exec,
+                                             .argv = m->argv,
+                                             .argc = m->n_argv,
+                                             .input = m->input,
+                                             .terminal = m->terminal,
+                                             .rows = m->rows,
+                                             .columns = m->columns,
+                                             .term = m->term,
+                                             .stays = m->stays});
+}
+
+static void take_exec_input(struct agent *a, const Drover__ExecInput *m)
+{
+        exec_take_input(a, &(struct exec_input){.serial = m->serial,
+                                                .request = m->request,
+                                                .member = m->member,
+                                                .fence = m->fence,
+                                                .number = m->exec,
+                                                .offset = m->offset,
+                                                .data = bytes_of(&m->data),
+                                                .end = m->end,
+                                                .rows = m->rows,
+                                                .columns = m->columns});
+}
+
 static void take_chirp_reply(struct agent *a, const Drover__ChirpReply *m)
 {
         chirp_answer(a, m->serial,
@@ -384,14 +450,14 @@ static void on_message(void *arg, struct session *s, const ProtobufCMessage *bas
                 break;
         case DROVER__TO_AGENT__KIND_CHECKPOINT_ACK: assign_checkpoint_acked(a, m->checkpoint_ack); break;
         case DROVER__TO_AGENT__KIND_SCRIPT_GET: session_script(a, m->script_get); return;
-        case DROVER__TO_AGENT__KIND_WISHES: offers_wish(a, m->wishes); break;
-        case DROVER__TO_AGENT__KIND_EXEC: streams_exec(a, m->exec); return;
-        case DROVER__TO_AGENT__KIND_EXEC_INPUT: streams_input(a, m->exec_input); return;
-        case DROVER__TO_AGENT__KIND_STREAMS_GET: streams_get(a, m->streams_get); return;
+        case DROVER__TO_AGENT__KIND_WISHES: take_wishes(a, m->wishes); break;
+        case DROVER__TO_AGENT__KIND_EXEC: take_exec(a, m->exec); return;
+        case DROVER__TO_AGENT__KIND_EXEC_INPUT: take_exec_input(a, m->exec_input); return;
+        case DROVER__TO_AGENT__KIND_STREAMS_GET: take_streams_get(a, m->streams_get); return;
         case DROVER__TO_AGENT__KIND_CHIRP_REPLY: take_chirp_reply(a, m->chirp_reply); return;
         case DROVER__TO_AGENT__KIND_FILE_CALL: take_file_call(a, m->file_call); return;
         case DROVER__TO_AGENT__KIND_CREDENTIAL: take_credential(a, m->credential); break;
-        case DROVER__TO_AGENT__KIND_STORES: stores_message(a, m->stores); break;
+        case DROVER__TO_AGENT__KIND_STORES: take_stores(a, m->stores); break;
         case DROVER__TO_AGENT__KIND_SPOOL_DATA: take_spool_data(a, m->spool_data); break;
         case DROVER__TO_AGENT__KIND_SPOOL_STORED: take_spool_stored(a, m->spool_stored); break;
         case DROVER__TO_AGENT__KIND_USER_LOG_WRITE: take_userlog(a, m->user_log_write); return;

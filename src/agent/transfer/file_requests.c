@@ -8,24 +8,9 @@
 
 #define UNDER_WAY_MAX 64u
 
-static void request_answer(struct agent *a, uint64_t serial, int r, const struct file_answer *said,
-                           const char *why)
+static void refuse(struct agent *a, uint64_t serial, int r, const char *why)
 {
-        Drover__ChirpReply m = DROVER__CHIRP_REPLY__INIT;
-        Drover__ToServer to = DROVER__TO_SERVER__INIT;
-        m.serial = serial;
-        m.error = r < 0 ? (uint32_t)-r : 0;
-        m.text = (char *)(uintptr_t)(r < 0 ? why : "");
-        if (r == 0) {
-                m.data.data = (uint8_t *)said->data.p;
-                m.data.len = said->data.n;
-                m.size = said->size;
-                m.mode = said->mode;
-                m.changed = said->changed;
-        }
-        to.kind_case = DROVER__TO_SERVER__KIND_FILE_REPLY;
-        to.file_reply = &m;
-        outbox_send(a, &to);
+        outbox_file_reply(a, serial, &(struct file_reply){.error = -r, .text = why});
 }
 
 void file_request_done(struct agent *a, uint64_t serial, const struct stage_work *w)
@@ -38,7 +23,14 @@ void file_request_done(struct agent *a, uint64_t serial, const struct stage_work
                 r = -EPROTO;
                 why = "the agent that sees the file has no answer";
         }
-        request_answer(a, serial, r, &said, why);
+        if (r < 0)
+                refuse(a, serial, r, why);
+        else
+                outbox_file_reply(a, serial,
+                                  &(struct file_reply){.data = buf_view(&said.data),
+                                                       .size = said.size,
+                                                       .mode = said.mode,
+                                                       .changed = said.changed});
         buf_deinit(&said.data);
 }
 
@@ -58,5 +50,5 @@ void file_request_begin(struct agent *a, const struct file_request *m)
         if (r == 0)
                 stage_file_call(a, m, a->users_path ? &user : NULL);
         else
-                request_answer(a, m->serial, r, NULL, err.text);
+                refuse(a, m->serial, r, err.text);
 }

@@ -238,13 +238,13 @@ static struct store *take_old(struct stores *old, const char *name)
         return NULL;
 }
 
-static struct store *store_from(struct agent *a, const Drover__Store *m, struct store *old)
+static struct store *store_from(struct agent *a, const struct store_told *m, struct store *old)
 {
         struct store *s = store_new(a, m->name);
         s->probe = mem_dupz(m->probe);
         s->space = m->space;
-        s->prefixes = mem_array(NULL, m->n_prefixes + 1, sizeof(*s->prefixes));
-        for (size_t i = 0; i < m->n_prefixes; i++)
+        s->prefixes = mem_array(NULL, m->prefix_count + 1, sizeof(*s->prefixes));
+        for (size_t i = 0; i < m->prefix_count; i++)
                 s->prefixes[s->prefix_count++] = str_of(mem_dupz(m->prefixes[i]));
         if (!old) {
                 remember(a->stores, s);
@@ -261,18 +261,18 @@ static struct store *store_from(struct agent *a, const Drover__Store *m, struct 
         return s;
 }
 
-void stores_message(struct agent *a, const Drover__Stores *m)
+void stores_told(struct agent *a, const struct store_told *told, size_t count)
 {
         struct stores old = *a->stores, *all = a->stores;
-        size_t n = m->n_stores < STORES_MAX ? m->n_stores : STORES_MAX;
+        size_t n = count < STORES_MAX ? count : STORES_MAX;
         int64_t now = clock_boot_ms();
         all->v = mem_array(NULL, n + 1, sizeof(*all->v));
         all->urls = mem_array(NULL, n + 1, sizeof(*all->urls));
         all->count = 0;
         for (size_t i = 0; i < n; i++) {
-                if (m->stores[i]->n_prefixes == 0)
+                if (told[i].prefix_count == 0)
                         continue;
-                struct store *s = store_from(a, m->stores[i], take_old(&old, m->stores[i]->name));
+                struct store *s = store_from(a, &told[i], take_old(&old, told[i].name));
                 if (!s->look_ms)
                         s->look_ms = now + (int64_t)i * SPREAD_MS;
                 all->urls[all->count] = (struct store_urls){str_of(s->name), s->prefixes, s->prefix_count};
@@ -470,8 +470,7 @@ void stores_tick(struct agent *a)
 
 struct delta {
         struct agent *a;
-        struct arena room;
-        Drover__Cached **added;
+        struct cached_file *added;
         uint64_t *removed;
         size_t added_count, added_cap, removed_count, removed_cap;
 };
@@ -484,19 +483,16 @@ static void on_change(void *arg, uint64_t id, uint64_t size)
                 d->removed[d->removed_count++] = id;
                 return;
         }
-        Drover__Cached *c = arena_alloc(&d->room, sizeof(*c));
-        drover__cached__init(c);
-        c->file = id;
-        c->size = size;
+        MEM_GROW(d->added, d->added_cap, d->added_count + 1);
+        struct cached_file *c = &d->added[d->added_count++];
+        *c = (struct cached_file){.id = id, .size = size};
         for (size_t i = 0; i < d->a->stores->held_count; i++) {
                 const struct held *h = &d->a->stores->held[i];
                 if (h->id != id)
                         continue;
-                c->kind = (Drover__CachedKind)h->kind;
+                c->kind = h->kind;
                 c->name = h->name;
         }
-        MEM_GROW(d->added, d->added_cap, d->added_count + 1);
-        d->added[d->added_count++] = c;
 }
 
 static void tell_cache(struct agent *a, bool all)
@@ -507,24 +503,16 @@ static void tell_cache(struct agent *a, bool all)
                 return;
         cache_changes(a->cache, all, on_change, &d);
         for (size_t added = 0, removed = 0; first || added < d.added_count || removed < d.removed_count;) {
-                Drover__CacheDelta m = DROVER__CACHE_DELTA__INIT;
-                Drover__ToServer to = DROVER__TO_SERVER__INIT;
-                m.full = all && first;
-                m.n_removed =
-                        d.removed_count - removed < CHANGES_MAX ? d.removed_count - removed : CHANGES_MAX;
-                m.removed = d.removed + removed;
-                m.n_added = d.added_count - added < CHANGES_MAX ? d.added_count - added : CHANGES_MAX;
-                m.added = d.added + added;
-                removed += m.n_removed;
-                added += m.n_added;
+                size_t more = d.added_count - added, fewer = d.removed_count - removed;
+                more = more < CHANGES_MAX ? more : CHANGES_MAX;
+                fewer = fewer < CHANGES_MAX ? fewer : CHANGES_MAX;
+                outbox_cache_delta(a, all && first, d.added + added, more, d.removed + removed, fewer);
+                added += more;
+                removed += fewer;
                 first = false;
-                to.kind_case = DROVER__TO_SERVER__KIND_CACHE_DELTA;
-                to.cache_delta = &m;
-                outbox_send(a, &to);
         }
         free(d.added);
         free(d.removed);
-        arena_deinit(&d.room);
 }
 
 /* The newest of its numbers, by the wall clock; 0: there is none. */
@@ -541,10 +529,8 @@ static int64_t measured_ms(const struct probe_estimate *e)
 static void tell_links(struct agent *a, bool all)
 {
         struct stores *s = a->stores;
-        MEM_CLEANUP Drover__Link *links = mem_array(NULL, s->count + 1, sizeof(*links));
-        MEM_CLEANUP Drover__Link **list = mem_array(NULL, s->count + 1, sizeof(*list));
-        Drover__Links m = DROVER__LINKS__INIT;
-        Drover__ToServer to = DROVER__TO_SERVER__INIT;
+        MEM_CLEANUP struct store_link *links = mem_array(NULL, s->count + 1, sizeof(*links));
+        size_t count = 0;
         for (size_t i = 0; i <= s->count; i++) {
                 struct store *one = s->v[i];
                 const struct probe_estimate *e = &one->estimate;
@@ -553,28 +539,21 @@ static void tell_links(struct agent *a, bool all)
                 if ((!measured && !one->down_ms && !turned) ||
                     (!all && !turned && !probe_estimate_differs(e, &one->told)))
                         continue;
-                Drover__Link *l = &links[m.n_links];
-                drover__link__init(l);
-                l->store = one->name;
-                l->latency_us = e->latency_us;
-                l->bytes_per_s = e->bytes_per_s[PROBE_IN];
-                l->bytes_per_s_out = e->bytes_per_s[PROBE_OUT];
-                l->down_ms = one->down_ms;
-                l->down_why = one->down_why ? one->down_why : (char *)"";
-                l->measured_ms = measured_ms(e);
-                l->free_known = one->free_bytes != MOVE_SIZE_ANY;
-                l->free_bytes = l->free_known ? one->free_bytes : 0;
-                list[m.n_links++] = l;
+                bool free_known = one->free_bytes != MOVE_SIZE_ANY;
+                links[count++] = (struct store_link){.store = one->name,
+                                                     .latency_us = e->latency_us,
+                                                     .bytes_per_s = e->bytes_per_s[PROBE_IN],
+                                                     .bytes_per_s_out = e->bytes_per_s[PROBE_OUT],
+                                                     .down_ms = one->down_ms,
+                                                     .down_why = one->down_why,
+                                                     .measured_ms = measured_ms(e),
+                                                     .free_known = free_known,
+                                                     .free_bytes = free_known ? one->free_bytes : 0};
                 one->told = *e;
                 one->told_down_ms = one->down_ms;
                 one->told_free = one->free_bytes;
         }
-        m.links = list;
-        if (m.n_links == 0)
-                return;
-        to.kind_case = DROVER__TO_SERVER__KIND_LINKS;
-        to.links = &m;
-        outbox_send(a, &to);
+        outbox_links(a, links, count);
 }
 
 void stores_greeted(struct agent *a)

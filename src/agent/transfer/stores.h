@@ -3,7 +3,6 @@
 #pragma once
 #include "agent/model/attempt.h"
 #include "place/probe_estimate.h"
-#include "wire/drover.pb-c.h"
 
 void stores_open(struct agent *a);
 /* The numbers are the wire's. */
@@ -14,7 +13,13 @@ enum cached_kind { CACHED_FILE, CACHED_IMAGE, CACHED_ENVIRONMENT };
 void stores_hold(struct agent *a, struct str name, uint64_t size, enum cached_kind kind);
 void stores_release(struct agent *a, struct str name);
 void stores_close(struct agent *a);
-void stores_message(struct agent *a, const Drover__Stores *m);
+struct store_told { /* by the server */
+        const char *name, *probe;
+        bool space;            /* its free space is to be asked for */
+        char *const *prefixes; /* of its URLs */
+        size_t prefix_count;
+};
+void stores_told(struct agent *a, const struct store_told *v, size_t count); /* replaces the stores */
 void stores_greeted(struct agent *a); /* sends the full state to the server */
 void stores_turn(struct agent *a);    /* sends changes, at the end of a turn */
 void stores_tick(struct agent *a);    /* called every second */
