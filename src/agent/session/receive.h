@@ -1,0 +1,8 @@
+/* receive: unpacks what the server says about attempts, files and stores, and hands it to whoever acts on it.
+ */
+#pragma once
+#include "agent/model/agent.h"
+#include "wire/drover.pb-c.h"
+
+/* A kind of message that this agent does not know is ignored. */
+void receive_message(struct agent *a, const Drover__ToAgent *m);
