@@ -102,10 +102,10 @@ static uint32_t each_parent(const struct graph *g, const struct graph_edge *e, u
 static bool each_satisfied(const struct counting *x, const struct graph_edge *e, uint32_t child)
 {
         uint32_t parent = each_parent(x->graph, e, child);
-        const struct submission_past *past = graph_past(x->graph, e->request);
-        const struct request *from = past ? NULL : request_find(x->core, e->request);
+        const struct ended_parent *ended = graph_ended_parent(x->graph, e->request);
+        const struct request *from = ended ? NULL : request_find(x->core, e->request);
 
-        return past ? set_has(&past->ok, parent) : !from || has_succeeded(from, parent);
+        return ended ? set_has(&ended->ok, parent) : !from || has_succeeded(from, parent);
 }
 
 /* ---- children */
@@ -406,10 +406,10 @@ static void link_parents(struct core *c, const struct request *r)
 
 static uint32_t all_jobs(const struct core *c, const struct graph *g, uint64_t request)
 {
-        const struct submission_past *past = graph_past(g, request);
+        const struct ended_parent *ended = graph_ended_parent(g, request);
         const struct request *from = request_find(c, request);
 
-        return past ? past->jobs : from ? from->count : 0;
+        return ended ? ended->jobs : from ? from->count : 0;
 }
 
 static void graph_reset(struct core *c, struct graph *g)
@@ -478,7 +478,7 @@ static void look_at_edge(struct counting *x, struct graph_edge *e)
 {
         const struct graph *g = x->graph;
         const struct graph_run *parents = graph_parents(g, e);
-        const struct submission_past *past = graph_past(g, e->request);
+        const struct ended_parent *ended = graph_ended_parent(g, e->request);
         const struct request *from = e->request ? request_find(x->core, e->request) : x->request;
 
         x->cause = e->request ? e->request : x->request->id;
@@ -492,8 +492,8 @@ static void look_at_edge(struct counting *x, struct graph_edge *e)
         for (uint32_t k = 0; k < e->parent_runs; k++) {
                 uint32_t ok = 0, bad = 0;
 
-                if (past) {
-                        ok = (uint32_t)set_count_range(&past->ok, parents[k].first, parents[k].end);
+                if (ended) {
+                        ok = (uint32_t)set_count_range(&ended->ok, parents[k].first, parents[k].end);
                         bad = parents[k].end - parents[k].first - ok;
                 } else if (from) {
                         count_ended(from, parents[k].first, parents[k].end, &ok, &bad);
@@ -512,15 +512,15 @@ static void look_at_edge(struct counting *x, struct graph_edge *e)
 static void look_at_each(struct counting *x, const struct graph_edge *e)
 {
         const struct graph_run *children = graph_children(x->graph, e);
-        const struct submission_past *past = graph_past(x->graph, e->request);
-        const struct request *from = past ? NULL : request_find(x->core, e->request);
+        const struct ended_parent *ended = graph_ended_parent(x->graph, e->request);
+        const struct request *from = ended ? NULL : request_find(x->core, e->request);
 
         x->cause = e->request;
         x->when = DEPENDENCY_EACH;
         for (uint32_t m = children->first; m < children->end; m++) {
                 uint32_t parent = each_parent(x->graph, e, m);
 
-                if (past ? set_has(&past->ok, parent) : !from || !has_failed(from, parent))
+                if (ended ? set_has(&ended->ok, parent) : !from || !has_failed(from, parent))
                         continue;
                 x->member = parent;
                 doom(x, m, m + 1);
@@ -599,17 +599,17 @@ int dependency_check(struct core *c, struct request *draft, struct err *err)
 
         for (uint32_t i = 0; g && i < g->outer_count; i++) {
                 const struct graph_edge *e = &g->edges[g->outer[i]];
-                const struct submission_past *past = graph_past(g, e->request);
-                const struct request *from = past ? NULL : request_find(c, e->request);
+                const struct ended_parent *ended = graph_ended_parent(g, e->request);
+                const struct request *from = ended ? NULL : request_find(c, e->request);
                 struct graph_run *parents = &g->runs[e->run];
                 const struct graph_run *children = graph_children(g, e);
-                uint32_t jobs = past ? past->jobs : from ? from->count : 0, parent_count, child_count;
+                uint32_t jobs = ended ? ended->jobs : from ? from->count : 0, parent_count, child_count;
                 int result;
 
-                if (!past && (!from || from->owner != draft->owner))
+                if (!ended && (!from || from->owner != draft->owner))
                         return err_set(err, CORE_INVALID, "there is no request %llu of yours to wait for",
                                        (unsigned long long)e->request);
-                if (!past && (result = check_edges(c, from, g->outer_count, err)) != 0)
+                if (!ended && (result = check_edges(c, from, g->outer_count, err)) != 0)
                         return result;
                 if (parents->end == ALL)
                         parents->end = jobs;

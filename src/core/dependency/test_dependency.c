@@ -378,18 +378,19 @@ static void test_what_a_job_waits_for_is_told(void **s)
 static void test_a_record_keeps_edges_and_what_was_known(void **s)
 {
         struct submission from = {.owner = STR("ann@lab"), .edges = STR("0>1:any")}, to;
-        struct submission_past *past = submission_add_past(&from);
+        struct ended_parent *ended = submission_add_ended_parent(&from);
         BUF_CLEANUP struct buf b = {0};
 
         (void)s;
         submission_add_part(&from)->steps = 2;
-        past->request = 7;
-        past->jobs = 100;
-        set_add_range(&past->ok, 3, 90);
+        ended->request = 7;
+        ended->jobs = 100;
+        set_add_range(&ended->ok, 3, 90);
         submission_pack(&b, &from);
         assert_int_equal(submission_unpack(&to, buf_view(&b), NULL), 0);
-        assert_true(str_eqz(to.edges, "0>1:any") && to.past_count == 1);
-        assert_true(to.past[0].request == 7 && to.past[0].jobs == 100 && set_count(&to.past[0].ok) == 87);
+        assert_true(str_eqz(to.edges, "0>1:any") && to.ended_parent_count == 1);
+        assert_true(to.ended_parents[0].request == 7 && to.ended_parents[0].jobs == 100 &&
+                    set_count(&to.ended_parents[0].ok) == 87);
         assert_true(submission_digest(&from) == submission_digest(&to));
         to.edges = STR("0>1");
         assert_true(submission_digest(&from) != submission_digest(&to));

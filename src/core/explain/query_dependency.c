@@ -19,9 +19,9 @@ static void describe(struct core *c, const struct request *r, const struct graph
 {
         const struct graph *g = request_cold(r)->graph;
         const struct graph_run *parents = graph_parents(g, e);
-        const struct submission_past *past = graph_past(g, e->request);
+        const struct ended_parent *ended = graph_ended_parent(g, e->request);
         const struct request *from = e->request ? request_find(c, e->request) : r;
-        uint32_t jobs = past ? past->jobs : from ? from->count : 0;
+        uint32_t jobs = ended ? ended->jobs : from ? from->count : 0;
 
         *d = (struct core_dependency){.request = e->request ? e->request : r->id,
                                       .when = (enum dependency_when)e->when};
@@ -34,14 +34,14 @@ static void describe(struct core *c, const struct request *r, const struct graph
                 }
                 set_add_range(&d->members, run.first, run.end);
                 d->total += run.end - run.first;
-                if (past)
-                        d->succeeded += set_count_range(&past->ok, run.first, run.end);
+                if (ended)
+                        d->succeeded += set_count_range(&ended->ok, run.first, run.end);
                 else if (from)
                         count_dependency(from, &run, d);
                 else
                         d->succeeded = d->total;
         }
-        if (past)
+        if (ended)
                 d->failed = d->total - d->succeeded;
         d->all = d->total == jobs;
         d->never = e->when == DEPENDENCY_FAIL || e->when == DEPENDENCY_RETRY

@@ -194,7 +194,7 @@ static void test_records(void **state)
         b.p[0] = 3;
         b.n -= 2;
         assert_int_equal(submission_unpack(&t, buf_view(&b), NULL), 0);
-        assert_true(t.digest == 7 && t.edges.n == 0 && t.past_count == 0);
+        assert_true(t.digest == 7 && t.edges.n == 0 && t.ended_parent_count == 0);
         submission_deinit(&t);
         b.p[0] = 2;
         b.n -= 1;

@@ -351,11 +351,11 @@ static int refuse_cut_sets(const struct request *r, const struct graph *g, struc
 
 static void keep_past(struct graph *g, const struct submission *s)
 {
-        g->past_count = (uint32_t)s->past_count;
-        g->past = mem_zalloc((s->past_count + 1) * sizeof(*g->past));
-        for (size_t i = 0; i < s->past_count; i++) {
-                g->past[i] = s->past[i];
-                set_copy(&g->past[i].ok, &s->past[i].ok);
+        g->ended_parent_count = (uint32_t)s->ended_parent_count;
+        g->ended_parents = mem_zalloc((s->ended_parent_count + 1) * sizeof(*g->ended_parents));
+        for (size_t i = 0; i < s->ended_parent_count; i++) {
+                g->ended_parents[i] = s->ended_parents[i];
+                set_copy(&g->ended_parents[i].ok, &s->ended_parents[i].ok);
         }
 }
 
@@ -392,8 +392,8 @@ void graph_free(struct graph *g)
 {
         if (!g)
                 return;
-        for (uint32_t i = 0; i < g->past_count; i++)
-                set_deinit(&g->past[i].ok);
+        for (uint32_t i = 0; i < g->ended_parent_count; i++)
+                set_deinit(&g->ended_parents[i].ok);
         for (uint32_t i = 0; i < g->doomed_count; i++)
                 set_deinit(&g->doomed[i].members);
         set_deinit(&g->ready);
@@ -402,7 +402,7 @@ void graph_free(struct graph *g)
         set_deinit(&g->stops);
         free(g->doomed);
         free(g->falls);
-        free(g->past);
+        free(g->ended_parents);
         free(g->edges);
         free(g->runs);
         free(g->outer);
@@ -494,10 +494,10 @@ uint64_t graph_failures(const struct request *r, uint32_t first, uint32_t end, u
         return removed + unhandled(r, &request_cold(r)->failed, first, end);
 }
 
-const struct submission_past *graph_past(const struct graph *g, uint64_t request)
+const struct ended_parent *graph_ended_parent(const struct graph *g, uint64_t request)
 {
-        for (uint32_t i = 0; i < g->past_count; i++)
-                if (g->past[i].request == request)
-                        return &g->past[i];
+        for (uint32_t i = 0; i < g->ended_parent_count; i++)
+                if (g->ended_parents[i].request == request)
+                        return &g->ended_parents[i];
         return NULL;
 }

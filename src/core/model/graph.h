@@ -17,7 +17,7 @@
 
 struct request;
 struct submission;
-struct submission_past;
+struct ended_parent;
 
 /* Links between nodes and edges: limits memory, and the work that one ended job may cause. */
 #define GRAPH_LINKS_MAX (4u << 20)
@@ -62,9 +62,9 @@ struct graph {
         uint32_t *unmet;             /* number of unsatisfied edges of each node, and GRAPH_NEVER */
         /* Edges with node i as a parent: out[out_at[i]] and on, up to out_at[i + 1]. */
         uint32_t *out_at, *out;
-        uint32_t *in_at, *in;         /* edges with node i as a child, likewise */
-        struct submission_past *past; /* jobs of requests that were forgotten before the submit */
-        uint32_t past_count;
+        uint32_t *in_at, *in;               /* edges with node i as a child, likewise */
+        struct ended_parent *ended_parents; /* jobs of requests that were forgotten before the submit */
+        uint32_t ended_parent_count;
         bool counted;     /* the counts are computed, and other requests know the edges that lead from them */
         struct set ready; /* members that wait for nothing any more; EVENT_READY follows */
         struct set dooming;   /* all members of `doomed` */
@@ -108,4 +108,4 @@ bool graph_handles(const struct graph *g, const struct request *r, uint32_t memb
  * is true. *ret_removed (may be NULL): how many of these were removed. Also for a request without a graph. */
 uint64_t graph_failures(const struct request *r, uint32_t first, uint32_t end, uint64_t *ret_removed);
 /* Returns the record of a request that was forgotten before the submit; NULL: there is none. */
-const struct submission_past *graph_past(const struct graph *g, uint64_t request);
+const struct ended_parent *graph_ended_parent(const struct graph *g, uint64_t request);

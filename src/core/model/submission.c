@@ -14,9 +14,9 @@ void submission_deinit(struct submission *s)
                 free(s->parts[i].attributes);
                 free(s->parts[i].variables);
         }
-        for (size_t i = 0; i < s->past_count; i++)
-                set_deinit(&s->past[i].ok);
-        free(s->past);
+        for (size_t i = 0; i < s->ended_parent_count; i++)
+                set_deinit(&s->ended_parents[i].ok);
+        free(s->ended_parents);
         free(s->parts);
         free(s->spooled);
         *s = (struct submission){0};
@@ -56,11 +56,11 @@ struct submission_file *submission_add_file(struct submission *s)
         return &s->spooled[s->spooled_count++];
 }
 
-struct submission_past *submission_add_past(struct submission *s)
+struct ended_parent *submission_add_ended_parent(struct submission *s)
 {
-        s->past = grown(s->past, s->past_count, sizeof(*s->past));
-        s->past[s->past_count] = (struct submission_past){0};
-        return &s->past[s->past_count++];
+        s->ended_parents = grown(s->ended_parents, s->ended_parent_count, sizeof(*s->ended_parents));
+        s->ended_parents[s->ended_parent_count] = (struct ended_parent){0};
+        return &s->ended_parents[s->ended_parent_count++];
 }
 
 uint64_t submission_members(const struct submission *s)
@@ -301,19 +301,19 @@ void submission_pack(struct buf *out, const struct submission *s)
         pack_u64(out, s->origin.hops_left);
         pack_u64(out, s->digest);
         pack_str(out, s->edges);
-        pack_u64(out, s->past_count);
-        for (size_t i = 0; i < s->past_count; i++) {
-                pack_u64(out, s->past[i].request);
-                pack_u64(out, s->past[i].jobs);
-                set_pack(out, &s->past[i].ok);
+        pack_u64(out, s->ended_parent_count);
+        for (size_t i = 0; i < s->ended_parent_count; i++) {
+                pack_u64(out, s->ended_parents[i].request);
+                pack_u64(out, s->ended_parents[i].jobs);
+                set_pack(out, &s->ended_parents[i].ok);
         }
 }
 
 static void unpack_graph(struct unpack *u, struct submission *s)
 {
         s->edges = unpack_str(u);
-        for (uint64_t n = unpack_max(u, SUBMISSION_PAST_MAX); n > 0 && !u->bad; n--) {
-                struct submission_past *p = submission_add_past(s);
+        for (uint64_t n = unpack_max(u, SUBMISSION_ENDED_PARENTS_MAX); n > 0 && !u->bad; n--) {
+                struct ended_parent *p = submission_add_ended_parent(s);
 
                 p->request = unpack_u64(u);
                 p->jobs = (uint32_t)unpack_max(u, SUBMISSION_MEMBERS_MAX);

@@ -10,12 +10,12 @@
 #include "base/err.h"
 #include "base/set.h"
 
-#define SUBMISSION_PARTS_MAX      10000u
-#define SUBMISSION_ATTRIBUTES_MAX 1000u /* in one part */
-#define SUBMISSION_VARIABLES_MAX  64u
-#define SUBMISSION_MEMBERS_MAX    10000000u
-#define SUBMISSION_TEXT_MAX       (1u << 20) /* size of one attribute's text */
-#define SUBMISSION_PAST_MAX       1000u
+#define SUBMISSION_PARTS_MAX         10000u
+#define SUBMISSION_ATTRIBUTES_MAX    1000u /* in one part */
+#define SUBMISSION_VARIABLES_MAX     64u
+#define SUBMISSION_MEMBERS_MAX       10000000u
+#define SUBMISSION_TEXT_MAX          (1u << 20) /* size of one attribute's text */
+#define SUBMISSION_ENDED_PARENTS_MAX 1000u
 
 struct submission_attribute {
         struct str name, text; /* text: a ClassAd expression */
@@ -50,7 +50,7 @@ struct submission_origin {
 #define SUBMISSION_HOPS_MAX 64u
 
 /* A request that jobs of the submission wait for, and that exists only in history. */
-struct submission_past {
+struct ended_parent {
         uint64_t request;
         uint32_t jobs;
         struct set ok; /* jobs that succeeded; owned */
@@ -71,8 +71,8 @@ struct submission {
         struct submission_file *spooled;
         size_t spooled_count;
         struct str edges; /* dependencies between its own jobs, see dependency.h */
-        struct submission_past *past;
-        size_t past_count;
+        struct ended_parent *ended_parents;
+        size_t ended_parent_count;
 };
 
 /* Frees the arrays, which are owned; texts are borrowed. */
@@ -81,7 +81,7 @@ struct submission_part *submission_add_part(struct submission *s);
 void submission_add_attribute(struct submission_part *p, struct str name, struct str text, bool late);
 void submission_add_variable(struct submission_part *p, struct str name);
 struct submission_file *submission_add_file(struct submission *s);
-struct submission_past *submission_add_past(struct submission *s);
+struct ended_parent *submission_add_ended_parent(struct submission *s);
 /* Returns the number of jobs of all parts. */
 uint64_t submission_members(const struct submission *s);
 /* Returns the KiB, rounded up, that the request takes in the server: its text and the compiled form, input

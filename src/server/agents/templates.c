@@ -10,7 +10,7 @@
 #include "core/model/attributes.h"
 #include "core/query.h"
 #include "server/access/origin.h"
-#include "server/agents/carried.h"
+#include "server/agents/delegated_attributes.h"
 #include "server/agents/grants.h"
 
 #define STEPS_MAX     64     /* of a job: an agent refuses more, with a message */
@@ -446,7 +446,7 @@ static void set_origin(struct maker *k, Drover__Template *t, const struct core_r
         o->path = message_text(k->m, path);
         o->label = message_text(k->m, buf_view(&label));
         if (k->hands_on) {
-                if (!carried_attributes(k->server, k->m, k->request, k->part, k->ad, o))
+                if (!delegated_attributes_add(k->server, k->m, k->request, k->part, k->ad, o))
                         o->hops_left = 0;
                 k->any_late |= core_part_late_name(k->server->core, k->request, k->part, 0) != 0;
         }

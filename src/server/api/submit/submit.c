@@ -393,7 +393,7 @@ static void submit(struct server *s, struct call *c)
 
 /* ---- dependencies on requests that are only in history */
 
-#define PAST_ROWS_MAX 2000000u /* rows read for all of them */
+#define PARENT_ROWS_MAX 2000000u /* rows read for all of them */
 
 /* Returns the text of the part's DependsOn, which the core reads again; STR_NONE if it is not a plain
  * text. */
@@ -411,46 +411,46 @@ static struct str depends_on(const struct submission_part *p)
 
 static bool is_listed(const struct submission *s, uint64_t request)
 {
-        for (size_t i = 0; i < s->past_count; i++)
-                if (s->past[i].request == request)
+        for (size_t i = 0; i < s->ended_parent_count; i++)
+                if (s->ended_parents[i].request == request)
                         return true;
         return false;
 }
 
-struct past_jobs {
+struct parent_rows {
         const char *who;
-        struct submission_past *past;
+        struct ended_parent *parent;
         uint64_t rows, left;
 };
 
-static int on_past(void *arg, uint64_t row, const struct past_job *h)
+static int on_parent_row(void *arg, uint64_t row, const struct past_job *h)
 {
-        struct past_jobs *p = arg;
+        struct parent_rows *p = arg;
 
         (void)row;
         if (p->left == 0 || !str_eqz(h->owner, p->who))
                 return 1;
         p->left--;
         p->rows++;
-        if (h->member >= p->past->jobs)
-                p->past->jobs = h->member + 1;
+        if (h->member >= p->parent->jobs)
+                p->parent->jobs = h->member + 1;
         if (h->state == JOB_COMPLETED && h->exit_code == 0)
-                set_add(&p->past->ok, h->member);
+                set_add(&p->parent->ok, h->member);
         return 0;
 }
 
 /* Reader thread. Requests that do not exist, or that belong to another user, are left out; the core then
  * refuses the dependency. */
-static void read_past(struct server *s, struct call *c)
+static void read_ended_parents(struct server *s, struct call *c)
 {
         struct submit *x = c->state;
-        uint64_t left = PAST_ROWS_MAX;
+        uint64_t left = PARENT_ROWS_MAX;
 
-        for (size_t i = 0; i < x->s.past_count; i++) {
-                struct past_jobs jobs = {.who = c->who, .past = &x->s.past[i], .left = left};
-                const struct store_query q = {.request = x->s.past[i].request};
+        for (size_t i = 0; i < x->s.ended_parent_count; i++) {
+                struct parent_rows jobs = {.who = c->who, .parent = &x->s.ended_parents[i], .left = left};
+                const struct store_query q = {.request = x->s.ended_parents[i].request};
                 struct err err = {0};
-                int r = store_history_query(s->store, &q, on_past, &jobs, &err);
+                int r = store_history_query(s->store, &q, on_parent_row, &jobs, &err);
 
                 if (r < 0) {
                         call_fail_err(c, 500, "store", &err);
@@ -461,13 +461,13 @@ static void read_past(struct server *s, struct call *c)
                         call_fail(c, 413, "too_large",
                                   "the requests in history that these jobs are to wait for have more than %u "
                                   "jobs",
-                                  PAST_ROWS_MAX);
+                                  PARENT_ROWS_MAX);
                         return;
                 }
-                if (jobs.rows == 0 || jobs.rows < x->s.past[i].jobs || r > 0) {
+                if (jobs.rows == 0 || jobs.rows < x->s.ended_parents[i].jobs || r > 0) {
                         call_fail(c, 400, "bad_attribute",
                                   "there is no request %" PRIu64 " of yours to wait for",
-                                  x->s.past[i].request);
+                                  x->s.ended_parents[i].request);
                         return;
                 }
         }
@@ -490,17 +490,17 @@ static void find_past(struct server *s, struct call *c)
                 while (dependency_next(&rest, &d, NULL) > 0) {
                         if (core_request_get(s->core, d.request, &known) == 0 || is_listed(&x->s, d.request))
                                 continue;
-                        if (x->s.past_count == SUBMISSION_PAST_MAX) {
+                        if (x->s.ended_parent_count == SUBMISSION_ENDED_PARENTS_MAX) {
                                 call_fail(c, 413, "too_large",
                                           "more than %u requests in history are to be waited for",
-                                          SUBMISSION_PAST_MAX);
+                                          SUBMISSION_ENDED_PARENTS_MAX);
                                 return;
                         }
-                        submission_add_past(&x->s)->request = d.request;
+                        submission_add_ended_parent(&x->s)->request = d.request;
                 }
         }
-        if (x->s.past_count)
-                call_reader(c, read_past);
+        if (x->s.ended_parent_count)
+                call_reader(c, read_ended_parents);
         else if (x->quote)
                 quote(s, c);
         else

@@ -1,4 +1,4 @@
-#include "server/agents/carried.h"
+#include "server/agents/delegated_attributes.h"
 
 #include "base/job/batch_word.h"
 #include "classad/print.h"
@@ -188,8 +188,8 @@ static void carry_requirements(struct carrier *k, struct core *c, uint64_t reque
         }
 }
 
-bool carried_attributes(struct server *s, struct message *m, uint64_t request, uint32_t part,
-                        const struct ad *ad, Drover__Origin *ret)
+bool delegated_attributes_add(struct server *s, struct message *m, uint64_t request, uint32_t part,
+                              const struct ad *ad, Drover__Origin *ret)
 {
         struct symbols *y = core_symbols(s->core);
         struct carrier k = {.m = m, .to = ret, .cap = CARRIED_MAX};
