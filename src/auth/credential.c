@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/format/base64.h"
 
 static const char *const names[] = {
         [CREDENTIAL_PROXY] = "proxy",
@@ -79,31 +80,13 @@ static int look_at_proxy(struct str data, int64_t *ret_expires_ms, struct err *e
         return 0;
 }
 
-/* Decodes the middle part of a JSON Web Token, which is base64url without padding (RFC 7515). Returns
- * false if the token is not one. */
+/* Decodes the middle part of a JSON Web Token (RFC 7515). Returns false if the token is not one. */
 static bool payload(struct str token, struct buf *out)
 {
         struct str rest = token, head, body;
-        uint32_t bits = 0;
-        unsigned have = 0;
 
-        if (!str_cut(&rest, '.', &head) || !str_cut(&rest, '.', &body) || !rest.p || !head.n || !body.n)
-                return false;
-        for (size_t i = 0; i < body.n; i++) {
-                static const char digits[] =
-                        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-                const char *at = body.p[i] ? strchr(digits, body.p[i]) : NULL;
-
-                if (!at)
-                        return false;
-                bits = bits << 6 | (uint32_t)(at - digits);
-                have += 6;
-                if (have >= 8) {
-                        have -= 8;
-                        buf_char(out, (char)(bits >> have & 255));
-                }
-        }
-        return true;
+        return str_cut(&rest, '.', &head) && str_cut(&rest, '.', &body) && rest.p && head.n && body.n &&
+               base64url_decode(out, body) == 0;
 }
 
 static int look_at_token(struct str data, int64_t *ret_expires_ms, struct err *err)

@@ -43,6 +43,7 @@ struct http_client {
         struct loop *loop;
         char *address, *bearer, *ca_file;
         struct tls_context *tls;
+        bool authorities;
         int64_t handshake_ms;
         struct http_budget own, *budget;
         unsigned max, running;
@@ -137,6 +138,7 @@ struct http_client *http_client_new(struct loop *l, const struct http_client_con
         c->bearer = config->bearer ? mem_dupz(config->bearer) : NULL;
         c->ca_file = config->ca_file ? mem_dupz(config->ca_file) : NULL;
         c->tls = config->tls;
+        c->authorities = config->authorities;
         c->handshake_ms = config->handshake_ms ? config->handshake_ms : HANDSHAKE_MS;
         c->budget = config->budget ? config->budget : &c->own;
         c->max = config->connections ? config->connections : CONNECTIONS;
@@ -191,6 +193,7 @@ static void call_free(struct http_call *call)
         buf_deinit(&call->out);
         free((char *)(uintptr_t)call->spec.method);
         free((char *)(uintptr_t)call->spec.path);
+        free((char *)(uintptr_t)call->spec.address);
         free((char *)(uintptr_t)call->spec.type);
         free((char *)(uintptr_t)call->spec.fields);
         free(call);
@@ -254,8 +257,8 @@ static int keep_body(struct http_call *call, int status, struct str part)
                 call->status = r < 0 ? -1 : 0;
                 return r;
         }
-        if (call->body.n + part.n > HTTP_ANSWER_MAX)
-                return err_set(&call->err, -E2BIG, "the answer is larger than %u MiB", HTTP_ANSWER_MAX >> 20);
+        if (call->body.n + part.n > call->spec.max)
+                return err_set(&call->err, -E2BIG, "the answer is larger than %zu KiB", call->spec.max >> 10);
         buf_str(&call->body, part);
         count_body(call, call->body.n);
         if (call->client->budget->used > HTTP_BUDGET)
@@ -287,7 +290,7 @@ static void explain(struct http_call *call, CURLcode result)
         else if (call->sent)
                 err_set(&call->err, 0, "%s", why);
         else
-                err_set(&call->err, 0, "cannot connect to %s: %s", call->client->address, why);
+                err_set(&call->err, 0, "cannot connect to %s: %s", call->spec.address, why);
 }
 
 /* The call is over: its answer is told in a turn of its own. */
@@ -362,12 +365,13 @@ static void set_way(struct http_call *call, const char *path)
 {
         const struct http_client *c = call->client;
         BUF_CLEANUP struct buf url = {0};
-        bool local = str_starts(str_of(c->address), STR("unix:"));
-        buf_printf(&url, "http%s://%s%s", c->tls || c->ca_file ? "s" : "", local ? "localhost" : c->address,
-                   path);
+        const char *address = call->spec.address;
+        bool local = str_starts(str_of(address), STR("unix:"));
+        buf_printf(&url, "http%s://%s%s", c->tls || c->ca_file || c->authorities ? "s" : "",
+                   local ? "localhost" : address, path);
         SET(call, URL, buf_z(&url));
         if (local)
-                SET(call, UNIX_SOCKET_PATH, c->address + 5);
+                SET(call, UNIX_SOCKET_PATH, address + 5);
         SET(call, PROTOCOLS_STR, "http,https"); /* redirections are followed nowhere */
         SET(call, HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
         SET(call, PATH_AS_IS, 1L);
@@ -431,6 +435,8 @@ struct http_call *http_client_call(struct http_client *c, const struct http_call
         call->spec = *spec;
         call->spec.method = mem_dupz(spec->method);
         call->spec.path = mem_dupz(spec->path);
+        call->spec.address = mem_dupz(spec->address ? spec->address : c->address);
+        call->spec.max = spec->max ? spec->max : HTTP_ANSWER_MAX;
         call->spec.type = spec->type ? mem_dupz(spec->type) : NULL;
         call->spec.fields = spec->fields ? mem_dupz(spec->fields) : NULL;
         buf_str(&call->out, spec->body);

@@ -1,4 +1,4 @@
-/* http_client: calls of HTTP/1.1 (RFC 9112) to one server, without waiting, over a unix socket, TCP or TLS.
+/* http_client: calls of HTTP/1.1 (RFC 9112) to a server, without waiting, over a unix socket, TCP or TLS.
  *
  * Calls are made on a few connections that are kept open, one after the other on each; those for which there
  * is no connection wait in line. A call that was written to a connection which the server had closed while it
@@ -29,6 +29,7 @@ struct http_client_config {
         /* Instead of tls: TLS with a server whose certificate has the address's name and is signed by an
          * authority in this file (PEM), which is read for each connection. NULL: no. */
         const char *ca_file;
+        bool authorities;           /* as ca_file, with the authorities that this machine trusts */
         const char *bearer;         /* a token, or NULL */
         unsigned connections;       /* at most; 0: 8 */
         int64_t handshake_ms;       /* connecting and TLS; 0: 10 s */
@@ -42,6 +43,7 @@ void http_client_bearer(struct http_client *c, const char *bearer); /* for reque
 typedef void http_part_fn(void *arg, int status, struct str part);
 struct http_call_spec {
         const char *method, *path; /* the path with its query, escaped */
+        const char *address;       /* of another server, spoken to in the same way; NULL: the client's */
         const char *type;          /* of the body; NULL: application/json */
         const char *fields;        /* of the head, more lines, each with its CR LF; NULL: none */
         struct str body;           /* copied */
@@ -50,6 +52,7 @@ struct http_call_spec {
         bool to_fd;
         bool limited; /* with to_fd: the body is no longer than `limit` bytes, or cannot be written */
         uint64_t limit;
+        size_t max;         /* bytes of a body that is kept; 0: HTTP_ANSWER_MAX */
         bool once;          /* never repeat the call: it is not idempotent */
         http_part_fn *part; /* gets the body in pieces, and none is kept; NULL: the body is kept */
 };

@@ -196,6 +196,28 @@ static void test_to_a_file(void **state)
         close(fd);
 }
 
+/* A call of its own address reaches that server, whoever else the client's is. */
+static void test_another_server(void **state)
+{
+        struct side *s = *state;
+        char other[300];
+        const struct http_client_config c = {.address = "unix:/nowhere", .connections = 1};
+        const struct http_call_spec spec = {
+                .method = "POST", .path = "/echo", .address = other, .body = STR("here")};
+        snprintf(other, sizeof(other), "%s", s->address);
+        listen_on(s, NULL);
+        http_client_free(s->client);
+        s->client = http_client_new(s->loop, &c);
+        s->wanted++;
+        http_client_call(s->client, &spec, on_answer, s);
+        help_run(s->loop);
+        assert_string_equal(buf_z(&s->body), "here");
+        ask(s, "POST", "/echo", "x");
+        help_run(s->loop);
+        assert_int_equal(s->status, 0);
+        assert_non_null(strstr(s->error, "/nowhere"));
+}
+
 static void test_fields(void **state)
 {
         struct side *s = *state;
@@ -387,7 +409,12 @@ static void test_what_has_no_end(void **state)
                 buf_addz(&body, "0123456789");
         lied_to(s, buf_view(&body), true, &spec);
         assert_int_equal(s->status, 0);
-        assert_non_null(strstr(s->error, "larger than 64 MiB"));
+        assert_non_null(strstr(s->error, "larger than 65536 KiB"));
+        spec.max = 64 << 10;
+        lied_to(s, buf_view(&body), true, &spec);
+        assert_int_equal(s->status, 0);
+        assert_non_null(strstr(s->error, "larger than 64 KiB"));
+        spec.max = 0;
         snprintf(path, sizeof(path), "%s/limited", s->folder);
         spec.fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         spec.to_fd = spec.limited = true;
@@ -470,6 +497,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_a_call_that_is_not_answered, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_to_a_file, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_fields, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_another_server, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_in_pieces, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_once, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_a_server_may_answer, setup, teardown),

@@ -74,3 +74,36 @@ int base64_decode(struct buf *out, struct str text)
         }
         return 0;
 }
+
+/* The two alphabets differ in two digits, and in whether the last group is padded. */
+void base64url_encode(struct buf *out, struct str bytes)
+{
+        size_t before = out->n;
+
+        base64_encode(out, bytes);
+        for (size_t i = before; i < out->n; i++)
+                if (out->p[i] == '+' || out->p[i] == '/')
+                        out->p[i] = out->p[i] == '+' ? '-' : '_';
+        while (out->n > before && out->p[out->n - 1] == '=')
+                buf_truncate(out, out->n - 1);
+}
+
+int base64url_decode(struct buf *out, struct str text)
+{
+        BUF_CLEANUP struct buf padded = {0};
+        int r;
+
+        for (size_t i = 0; i < text.n; i++) {
+                char c = text.p[i];
+
+                if (c == '+' || c == '/' || c == '=')
+                        return -EINVAL;
+                buf_char(&padded, (char)(c == '-' ? '+' : c == '_' ? '/' : c));
+        }
+        while (padded.n % 4)
+                buf_char(&padded, '=');
+        r = base64_decode(out, buf_view(&padded));
+        if (padded.p)
+                explicit_bzero(padded.p, padded.n); /* it may be of a token */
+        return r;
+}

@@ -32,6 +32,34 @@ static void vectors_of_the_standard(void **state)
         }
 }
 
+static void url_safe(void **state)
+{
+        static const struct str bad[] = {{"Zg==", 4}, {"Z", 1},   {"Zm8+", 4}, {"Zm8/", 4},
+                                         {"Zh", 2},   {"Z\0", 2}, {"Zg Zg", 5}};
+        BUF_CLEANUP struct buf text = {0}, bytes = {0};
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(vectors) / sizeof(*vectors); i++) {
+                struct str want = str_of(vectors[i].text);
+
+                buf_reset(&text);
+                buf_reset(&bytes);
+                base64url_encode(&text, str_of(vectors[i].bytes));
+                while (str_ends(want, STR("=")))
+                        want.n--;
+                assert_true(str_eq(buf_view(&text), want));
+                assert_int_equal(base64url_decode(&bytes, buf_view(&text)), 0);
+                assert_string_equal(buf_z(&bytes), vectors[i].bytes);
+        }
+        buf_reset(&text);
+        buf_reset(&bytes);
+        base64url_encode(&text, STR("\xfb\xff\xfe"));
+        assert_string_equal(buf_z(&text), "-__-");
+        for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+                assert_int_equal(base64url_decode(&bytes, bad[i]), -EINVAL);
+        assert_int_equal(bytes.n, 0);
+}
+
 static void every_byte_comes_back(void **state)
 {
         BUF_CLEANUP struct buf bytes = {0}, text = {0}, back = {0};
@@ -64,6 +92,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(vectors_of_the_standard),
+                cmocka_unit_test(url_safe),
                 cmocka_unit_test(every_byte_comes_back),
                 cmocka_unit_test(what_is_none_is_refused_whole),
         };

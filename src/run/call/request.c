@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+#include "base/format/base64.h"
 #include "base/mem.h"
 #include "base/system/clock.h"
 #include "base/system/fs.h"
@@ -122,29 +123,6 @@ static void finish(struct request *q)
 
 /* ---- the token */
 
-/* Decodes base64url (RFC 4648, section 5) up to the first invalid character. */
-static void decode(struct str text, struct buf *out)
-{
-        unsigned bits = 0, n = 0;
-        for (size_t i = 0; i < text.n; i++) {
-                char c = text.p[i];
-                int v = c >= 'A' && c <= 'Z'   ? c - 'A'
-                        : c >= 'a' && c <= 'z' ? c - 'a' + 26
-                        : c >= '0' && c <= '9' ? c - '0' + 52
-                        : c == '-'             ? 62
-                        : c == '_'             ? 63
-                                               : -1;
-                if (v < 0)
-                        return;
-                bits = bits << 6 | (unsigned)v;
-                n += 6;
-                if (n >= 8) {
-                        n -= 8;
-                        buf_char(out, (char)(bits >> n & 255));
-                }
-        }
-}
-
 struct claims {
         struct buf user;
         uint64_t until_s; /* 0: no expiry given */
@@ -168,7 +146,7 @@ static void read_claims(struct str token, struct claims *ret)
         struct str part;
         str_cut(&token, '.', &part);
         str_cut(&token, '.', &part);
-        decode(part, &text);
+        base64url_decode(&text, part);
         json_skim_init(&skim, rows, take_claims, ret);
         json_skim_take(&skim, buf_view(&text));
         json_skim_deinit(&skim);
