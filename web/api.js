@@ -95,6 +95,11 @@ export async function resume() {
     return session !== null;
 }
 
+/** How users sign in here: {openid: {name, sign_out} or null}. */
+export async function waysIn() {
+    return answer(await send("/page/sign-in", {}));
+}
+
 export async function signOut() {
     try {
         await change("DELETE", "/page/session");

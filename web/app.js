@@ -33,13 +33,16 @@ function route() {
     return {name, id: id ? decoded(id) : null, query: new URLSearchParams(text || "")};
 }
 
-async function show() {
+async function show(byUser) {
     leaving?.abort();
+    const r = route();
+    const why = r.name === "not-signed-in" ? NOT_SIGNED_IN.get(r.id) || NOT_SIGNED_IN.get("provider") : null;
+    if (why) history.replaceState(null, "", "/");
     if (!api.session) {
-        showSignIn();
+        showSignIn(why, byUser);
         return;
     }
-    const r = route(), entry = VIEWS.find(v => v[0] === r.name) || VIEWS[0];
+    const entry = VIEWS.find(v => v[0] === r.name) || VIEWS[0];
     const view = r.id !== null && ONE[r.name] ? ONE[r.name] : entry[2];
     const mine = leaving = new AbortController();
     const root = h("div", {class: `view v-${entry[0]}`});
@@ -116,27 +119,50 @@ function showTop() {
 
 async function leave() {
     await api.signOut().catch(e => note(e.message, true));
-    signedOut();
+    signedOut(true);
 }
 
-function signedOut() {
+function signedOut(byUser) {
     api.stopFeed();
     top_.hidden = true;
     top_.replaceChildren();
-    show();
+    show(byUser);
 }
 
-function showSignIn(why) {
+const NOT_SIGNED_IN = new Map([ // why a sign-in by OpenID Connect failed, by the word that the server sends the browser back with
+    ["stale", "This sign-in is too old, was used already, or was begun in another browser: begin again."],
+    ["denied", "The provider did not sign you in."],
+    ["provider", "The provider does not answer as it should. The server's log says more."],
+    ["untrusted", "The provider's answer could not be verified. The server's log says more."],
+    ["not-allowed", "The provider knows you, but this server's settings do not admit you: ask its admin."],
+    ["busy", "Too many people are signing in: try again in a moment."],
+    ["server", "The server cannot open a session now. Its log says more."],
+]);
+
+/** The way in by OpenID Connect, if the server has one, and after signing out the way out of the provider's session. */
+async function addProvider(place, byUser) {
+    const {openid} = await api.waysIn().catch(() => ({}));
+    if (!openid) return;
+    const name = clean(openid.name);
+    place.replaceChildren(h("p", {class: "buttons"}, h("a", {class: "button main", id: "sign-in-openid", href: "/page/openid/begin"}, `Sign in with ${name}`)),
+        byUser && openid.sign_out?.startsWith("https://") ? h("p", {class: "small"}, "You may still be signed in there: ", h("a", {href: openid.sign_out, rel: "noreferrer"}, `sign out of ${name}`), ".") : "",
+        h("p", {class: "or small"}, "or with a user token"));
+    place.nextElementSibling.querySelector("button").classList.remove("main"); // one main way
+}
+
+function showSignIn(why, byUser) {
     const token = h("input", {id: "token", type: "password", required: true, autocomplete: "off", spellcheck: "false", maxlength: 300, "aria-describedby": "token-help sign-in-error"});
     const wrong = h("p", {id: "sign-in-error", role: "alert", class: "error-text"}, why || "");
     const button = h("button", {type: "submit", class: "main"}, "Sign in");
+    const provider = h("div", {});
     document.title = "Sign in – Drover";
     top_.hidden = true;
-    main.replaceChildren(h("div", {class: "sign-in"}, h("h1", {}, "Drover"), h("form", {onsubmit: enter},
+    main.replaceChildren(h("div", {class: "sign-in"}, h("h1", {}, "Drover"), wrong, provider, h("form", {onsubmit: enter},
         h("p", {class: "field"}, h("label", {for: "token"}, "User token"), token),
         h("p", {id: "token-help", class: "small"}, "“drover token user” on the server's machine makes one. It is exchanged for a session of at most twelve hours, and not kept in this browser."),
-        wrong, h("p", {class: "buttons"}, button))));
+        h("p", {class: "buttons"}, button))));
     token.focus();
+    addProvider(provider, byUser);
 
     async function enter(e) {
         e.preventDefault();

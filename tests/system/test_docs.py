@@ -185,6 +185,8 @@ def test_a_server_takes_the_files_of_its_pages(instance, page):
     found = files_in(page)
     assert found, page
     for text in found:
+        instance.write("openid.secret", "s3cret\n", 0o600)
+        text = text.replace("/etc/drover", instance.work).replace("0.0.0.0:7332", "127.0.0.1:0")
         path = instance.write("droverd.yaml", text)
         instance.server("--config", path)
         instance.stop()

@@ -133,12 +133,17 @@ static bool listed(const struct config_list *l, const char *who)
         return false;
 }
 
-enum role access_role(const struct server *s, const char *who)
+bool access_own(const struct server *s, const char *who)
 {
         for (size_t i = 0; i < 2; i++)
                 if (s->access->own[i] && strcmp(s->access->own[i], who) == 0)
-                        return ROLE_ADMIN;
-        if (listed(&server_settings(s)->admins, who))
+                        return true;
+        return false;
+}
+
+enum role access_role(const struct server *s, const char *who)
+{
+        if (access_own(s, who) || listed(&server_settings(s)->admins, who))
                 return ROLE_ADMIN;
         return listed(&server_settings(s)->operators, who) ? ROLE_OPERATOR : ROLE_USER;
 }

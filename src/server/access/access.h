@@ -30,6 +30,8 @@ int access_tls(struct server *s, struct tls_context **ret, struct err *err);
  * with err. */
 int access_tls_renew(struct access *a, const struct config *config, struct tls_context *tls, struct err *err);
 
+/* Returns whether this is the principal of the server's own user or of root. Any thread. */
+bool access_own(const struct server *s, const char *who);
 /* Returns the role that the current settings give the user. Any thread. */
 enum role access_role(const struct server *s, const char *who);
 /* I/O thread: looks up the user of a bearer token (c->who stays NULL when the token is not valid), then

@@ -8,6 +8,7 @@
 #include "server/access/job_peer.h"
 #include "server/api/routes.h"
 #include "server/calls/body.h"
+#include "server/page/openid.h"
 #include "server/page/page.h"
 
 #define USERS_MAX     10000
@@ -240,7 +241,9 @@ int http_api_new(struct server *s, struct loop *loop, struct tls_context *tls, s
         a->http = http_server_new(loop, request_handle, a);
         http_server_limits(a->http, &(struct http_limits){.connections = connections});
         *ret = a;
-        r = http_server_listen(a->http, s->paths.api, 0666, NULL, NULL, err);
+        r = openid_new(s, loop, &s->openid, err);
+        if (r == 0)
+                r = http_server_listen(a->http, s->paths.api, 0666, NULL, NULL, err);
         if (r == 0 && s->config.api_listen) {
                 r = http_server_listen(a->http, s->config.api_listen, 0, tls, &address, err);
                 if (r == 0)
@@ -258,6 +261,7 @@ void http_api_free(struct http_api *a)
 {
         if (!a)
                 return;
+        openid_free(a->server->openid);
         http_server_free(a->http);
         forget_users(a);
         map_free(a->users);

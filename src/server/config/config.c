@@ -69,6 +69,7 @@ static const struct setting {
         {"provisioners", KIND_NESTED, offsetof(struct config, provision), config_provisioners_read},
         {"sources", KIND_NESTED, offsetof(struct config, sources), config_sources_read},
         {"keep", KIND_NESTED, offsetof(struct config, keep), config_keep_read, true},
+        {"openid", KIND_NESTED, offsetof(struct config, openid), config_openid_read},
         {"notify", KIND_NESTED, offsetof(struct config, notify), config_notify_read},
         {"initializers", KIND_NESTED, offsetof(struct config, presets), config_presets_read_initializers,
          true},
@@ -109,6 +110,7 @@ void config_deinit(struct config *c)
         config_order_deinit(&c->order);
         config_stores_deinit(&c->stores);
         config_notify_deinit(&c->notify);
+        config_openid_deinit(&c->openid);
         config_bank_deinit(&c->bank);
         config_reservations_deinit(&c->reservations);
         config_provision_deinit(&c->provision);
@@ -511,6 +513,9 @@ int config_read(struct config *c, int argc, char **argv, struct err *err)
                 c->log_level = (enum log_level)level;
         if (!c->domain)
                 c->domain = mem_dupz("local");
+        if (c->openid.issuer && !(c->page && c->api_listen))
+                return err_set(err, -EINVAL,
+                               "openid is for users of the page: it needs page: yes, and api_listen");
         if (c->standby_ms && !config_postgres(c) && !c->backup && !c->restore)
                 return err_set(err, -EINVAL,
                                "standby is for servers that have one PostgreSQL database: store names none");

@@ -12,6 +12,7 @@
 #include "server/config/limits.h"
 #include "server/config/nodes.h"
 #include "server/config/notify.h"
+#include "server/config/openid.h"
 #include "server/config/order.h"
 #include "server/config/presets.h"
 #include "server/config/provision.h"
@@ -53,6 +54,7 @@ struct config {
         struct config_stores stores; /* stores, and the users' clearances for labels */
         char *user_log; /* UserLogFormat of jobs that do not set it, as an expression; NULL: the default */
         struct config_notify notify;
+        struct config_openid openid;
         struct config_nodes nodes;
         struct config_provision provision;
         struct config_sources sources;

@@ -82,6 +82,7 @@ struct server {
         struct metrics *metrics; /* metrics.h says which thread owns which part */
 
         struct agent_sessions *agent_sessions; /* I/O thread */
+        struct openid *openid;                 /* I/O thread; NULL: the settings name no provider */
         struct past *past;                     /* reader thread */
         struct catalog *catalog;               /* catalog thread; opened at first use, NULL before */
 

@@ -2,6 +2,7 @@
 
 #include "base/system/clock.h"
 #include "server/access/access.h"
+#include "server/page/openid.h"
 
 /* with the prefix __Host- a browser accepts the cookie only from this host, over TLS, for all paths */
 #define COOKIE "__Host-drover"
@@ -29,16 +30,21 @@ void page_guard(struct http_request *r)
         http_add_header(r, "Cache-Control", "no-store");
 }
 
-struct str page_cookie(const struct http_request *r)
+struct str page_cookie_named(const struct http_request *r, const char *name)
 {
-        struct str all = http_header(r, "Cookie"), one;
+        struct str all = http_header(r, "Cookie"), one, found;
 
         while (str_cut(&all, ';', &one)) {
                 one = str_trim(one);
-                if (str_starts(one, STR(COOKIE "=")))
-                        return str_skip(one, sizeof(COOKIE "=") - 1);
+                if (str_cut(&one, '=', &found) && one.p && str_eqz(found, name))
+                        return one;
         }
         return STR_NONE;
+}
+
+struct str page_cookie(const struct http_request *r)
+{
+        return page_cookie_named(r, COOKIE);
 }
 
 /* ---- files */
@@ -108,20 +114,30 @@ static void send_with_cookie(struct server *s, struct call *c)
         call_reply(c);
 }
 
+const struct session *page_open_session(struct server *s, struct str token_id, char *ret_set, size_t size)
+{
+        const struct token *t = tokens_find(s->access->tokens, token_id);
+        const struct session *session;
+        char cookie[SESSION_SECRET_TEXT];
+
+        if (!t)
+                return NULL;
+        session = sessions_open(s->access->sessions, t, clock_wall_ms(), cookie);
+        snprintf(ret_set, size, COOKIE "=%s; Path=/; Secure; HttpOnly; SameSite=Strict", cookie);
+        explicit_bzero(cookie, sizeof(cookie));
+        return session;
+}
+
 static void open_session(struct server *s, struct call *c)
 {
         struct signing *x = c->state;
-        const struct token *t = tokens_find(s->access->tokens, x->token_id);
-        char cookie[SESSION_SECRET_TEXT];
-        int64_t now = clock_wall_ms();
+        const struct session *session = page_open_session(s, x->token_id, x->set, sizeof(x->set));
 
-        if (!t) {
+        if (!session) {
                 call_fail(c, 401, "unauthorized", "this token is not valid: ask for a new one");
                 return;
         }
-        write_session(c, sessions_open(s->access->sessions, t, now, cookie));
-        snprintf(x->set, sizeof(x->set), COOKIE "=%s; Path=/; Secure; HttpOnly; SameSite=Strict", cookie);
-        explicit_bzero(cookie, sizeof(cookie));
+        write_session(c, session);
         c->status = 201;
         call_io(c, send_with_cookie);
 }
@@ -169,7 +185,11 @@ static void get_session(struct server *s, struct call *c)
 static void close_session(struct server *s, struct call *c)
 {
         struct signing *x = c->state;
+        const struct session *session = sessions_find(s->access->sessions, x->cookie, clock_wall_ms());
+        const struct token *t = session ? tokens_find(s->access->tokens, str_of(session->token_id)) : NULL;
 
+        if (t && str_starts(t->created_by, STR(OPENID_MAKER))) /* it was made for this session */
+                tokens_remove(s->access->tokens, str_of(session->token_id), turn_batch(s->turn));
         sessions_close(s->access->sessions, x->cookie);
         snprintf(x->set, sizeof(x->set), COOKIE "=; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age=0");
         buf_addz(&c->out, "{}");
@@ -188,8 +208,13 @@ static void delete_session(struct server *s, struct call *c)
 /* ---- routes */
 
 static const struct route routes[] = {
-        {HTTP_GET, "/", get_index, true},           {HTTP_GET, "/page/session", get_session},
-        {HTTP_POST, "/page/session", post_session}, {HTTP_DELETE, "/page/session", delete_session},
+        {HTTP_GET, "/", get_index, true},
+        {HTTP_GET, "/page/session", get_session},
+        {HTTP_POST, "/page/session", post_session},
+        {HTTP_DELETE, "/page/session", delete_session},
+        {HTTP_GET, "/page/sign-in", openid_ways, true},
+        {HTTP_GET, "/page/openid/begin", openid_begin, true},
+        {HTTP_GET, "/page/openid/callback", openid_callback, true},
         {HTTP_GET, "/page/{name}", get_file, true},
 };
 

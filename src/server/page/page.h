@@ -2,8 +2,10 @@
  *
  * The page's files (web/) are built into the server and found by their exact names, so no path of a
  * request is ever opened. The page uses the API like any other client. Its credential is a cookie: POST
- * /page/session exchanges a user token for one (auth/session.h). I/O thread. */
+ * /page/session exchanges a user token for one (auth/session.h), and so does a sign-in by OpenID Connect
+ * (openid.h). I/O thread, where nothing else is said. */
 #pragma once
+#include "auth/session.h"
 #include "server/calls/route.h"
 
 /* Finds a route of the page: see route_find. */
@@ -11,6 +13,10 @@ const struct route *page_find(enum http_method method, struct str path, struct s
                               bool *ret_path_known);
 /* The value of the session's cookie, borrowed from the request; empty when there is none. */
 struct str page_cookie(const struct http_request *r);
+struct str page_cookie_named(const struct http_request *r, const char *name); /* that of another one */
+/* Core thread: begins a session with a token that is valid, and writes the header Set-Cookie for it. The
+ * session is borrowed until the table changes. */
+const struct session *page_open_session(struct server *s, struct str token_id, char *ret_set, size_t size);
 /* Adds the headers for a reply that a browser might open as a page of this origin, so that content from
  * jobs is never executed, framed or cached. To be called before the reply. */
 void page_guard(struct http_request *r);
