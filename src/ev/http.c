@@ -11,11 +11,7 @@
  * In HEAD the timer counts from the first byte of a head; before that the connection may be idle. Bytes
  * received in BUSY (a body that was not asked for yet, further requests) wait in the stream, which stops
  * reading at READ_MAX, or at HEAD_MAX_ALIEN if the peer is a stranger. Because the stream reads until
- * then, a client that disconnects is noticed.
- *
- * The event library's own HTTP server is not used because version 2.1.12 reads without limit while a reply
- * is written, does not notice that a waiting client has disconnected unless reading is enabled, and ends
- * the process (event_errx) when bytes arrive then; its time limit starts anew with each byte. */
+ * then, a client that disconnects is noticed. */
 #include "ev/http.h"
 
 #include <assert.h>

@@ -1,20 +1,23 @@
-/* The loop runs the event library one turn at a time: what is ready, then the watches that yielded, then what
- * was deferred. Bases are made without locks, for one thread each; the two calls that other threads may make
- * (loop_stop, mailbox_post) write to an eventfd. Times are taken fresh for each timer (no cached time), so
- * that a long callback does not shorten the timers that it starts, and from the fine clock, so that no timer
- * is early.
+/* A turn waits for the first descriptor or timer with epoll(7), calls the watches that are ready, then the
+ * timers that were due before, then the watches that yielded, and then what was deferred. Timers have the
+ * full clock and are counted from the call that starts them, so none is early; the wait ends at a whole
+ * millisecond, so one may be late by that.
  *
- * Signals don't use the library's own handling, which knows one base per process: a handler writes to the
- * eventfd of the signal, and any loop may watch that. */
+ * A callback may free any watch, also one whose event of the same turn has not been delivered: `ready` then
+ * forgets it. The two calls that other threads may make (loop_stop, mailbox_post) write to an eventfd.
+ *
+ * Signals: a handler writes to the eventfd of the signal, and any loop may watch that. */
 #include "ev/loop.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/heap.h"
 #include "base/mem.h"
 #include "base/system/clock.h"
 #include "ev/private.h"
@@ -22,6 +25,28 @@
 #define LOOP_MAGIC  0x6c6f6f70u
 #define COSTLY_TURN 4u
 #define SHARE_NS    5000000 /* of a turn, for watches that yield */
+#define READY_FIRST 32      /* events that one wait takes; doubled when that many came, up to READY_MAX */
+#define READY_MAX   4096
+#define WAIT_MAX_MS 3600000
+
+struct timer {
+        struct heap_node node;
+        int64_t due_ns;
+        struct loop *loop;
+        void (*fn)(void *arg);
+        void *arg;
+};
+
+struct watch {
+        struct loop *loop;
+        int fd, what;
+        uint32_t mode; /* EPOLLET or 0 */
+        void (*fn)(void *arg, int what);
+        void *arg;
+        bool yields;
+        int ready; /* while it waits: for what it is ready */
+        struct watch *next, **at;
+};
 
 struct deferred {
         void (*fn)(void *arg);
@@ -36,10 +61,12 @@ struct deferred_calls {
 
 struct loop {
         unsigned magic;
-        struct event_base *base;
-        int wake_fd;
-        struct event *wake;
+        int epoll_fd, wake_fd;
+        struct watch *wake;
         atomic_bool stop;
+        struct epoll_event *ready; /* of this turn; data.ptr is the watch, NULL: freed since */
+        int n_ready, cap_ready;
+        struct heap timers;
         struct deferred_calls deferred, yielding;
         struct child *children;
         unsigned costly;                       /* in this turn */
@@ -47,35 +74,32 @@ struct loop {
         int64_t share_ns; /* when the first that yields was called in this turn; 0: none was */
 };
 
-static void loop_woken(int fd, short what, void *arg)
+static void loop_woken(void *arg, int what)
 {
+        struct loop *l = arg;
         uint64_t n;
 
         (void)what;
-        (void)arg;
-        if (read(fd, &n, sizeof(n)) < 0)
+        if (read(l->wake_fd, &n, sizeof(n)) < 0)
                 assert(errno == EAGAIN || errno == EINTR);
 }
+
+static bool timer_before(const struct heap_node *a, const struct heap_node *b);
 
 struct loop *loop_new(void)
 {
         struct loop *l = mem_new(struct loop);
-        struct event_config *config = event_config_new();
 
-        assert(config);
         signal(SIGPIPE, SIG_IGN);
-        event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_NO_CACHE_TIME |
-                                              EVENT_BASE_FLAG_PRECISE_TIMER | EVENT_BASE_FLAG_IGNORE_ENV);
         l->magic = LOOP_MAGIC;
-        l->base = event_base_new_with_config(config);
-        event_config_free(config);
-        assert(l->base);
+        l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
         l->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-        assert(l->wake_fd >= 0);
-        l->wake = event_new(l->base, l->wake_fd, EV_READ | EV_PERSIST, loop_woken, l);
-        assert(l->wake);
-        event_add(l->wake, NULL);
+        assert(l->epoll_fd >= 0 && l->wake_fd >= 0);
+        l->cap_ready = READY_FIRST;
+        l->ready = mem_array(NULL, READY_FIRST, sizeof(*l->ready));
+        l->timers.before = timer_before;
         l->waiting_last = &l->waiting;
+        l->wake = watch_new(l, l->wake_fd, WATCH_READ, loop_woken, l);
         return l;
 }
 
@@ -85,21 +109,17 @@ void loop_free(struct loop *l)
                 return;
         assert(l->magic == LOOP_MAGIC);
         children_release(l);
-        event_free(l->wake);
+        watch_free(l->wake);
         close(l->wake_fd);
-        event_base_free(l->base);
+        close(l->epoll_fd);
+        heap_deinit(&l->timers);
+        free(l->ready);
         free(l->deferred.list);
         free(l->deferred.running);
         free(l->yielding.list);
         free(l->yielding.running);
         l->magic = 0;
         free(l);
-}
-
-static struct event_base *loop_base(struct loop *l)
-{
-        assert(l->magic == LOOP_MAGIC);
-        return l->base;
 }
 
 struct child **loop_children(struct loop *l)
@@ -118,6 +138,7 @@ static bool loop_share_is_over(struct loop *l)
 
 static int watch_wait_no_more(struct watch *w);
 static void watch_call(struct watch *w, int what);
+static void watch_fired(struct watch *w, uint32_t events);
 
 static void loop_run_waiting(struct loop *l)
 {
@@ -163,13 +184,56 @@ static bool loop_is_busy(const struct loop *l)
         return l->waiting || deferred_any(&l->deferred) || deferred_any(&l->yielding);
 }
 
+static struct timer *timer_first(const struct loop *l)
+{
+        return container_of(heap_first(&l->timers), struct timer, node);
+}
+
+static int loop_wait_ms(const struct loop *l)
+{
+        int64_t left_ns;
+
+        if (loop_is_busy(l))
+                return 0;
+        if (!heap_first(&l->timers))
+                return -1;
+        left_ns = timer_first(l)->due_ns - clock_mono_ns();
+        if (left_ns <= 0)
+                return 0;
+        return left_ns / 1000000 >= WAIT_MAX_MS ? WAIT_MAX_MS : (int)((left_ns + 999999) / 1000000);
+}
+
+/* Waits for what is ready, and calls watches and timers. */
+static void loop_wait(struct loop *l)
+{
+        int64_t now_ns;
+
+        l->n_ready = epoll_wait(l->epoll_fd, l->ready, l->cap_ready, loop_wait_ms(l));
+        assert(l->n_ready >= 0 || errno == EINTR);
+        now_ns = clock_mono_ns();
+        for (int i = 0; i < l->n_ready; i++)
+                if (l->ready[i].data.ptr)
+                        watch_fired(l->ready[i].data.ptr, l->ready[i].events);
+        if (l->n_ready == l->cap_ready && l->cap_ready < READY_MAX) {
+                l->cap_ready *= 2;
+                l->ready = mem_array(l->ready, (size_t)l->cap_ready, sizeof(*l->ready));
+        }
+        l->n_ready = 0;
+        while (heap_first(&l->timers) && timer_first(l)->due_ns <= now_ns) {
+                struct timer *t = timer_first(l);
+
+                timer_stop(t);
+                t->fn(t->arg);
+        }
+}
+
 void loop_run(struct loop *l)
 {
         assert(l->magic == LOOP_MAGIC);
         while (!atomic_load_explicit(&l->stop, memory_order_acquire)) {
                 l->costly = 0;
                 l->share_ns = 0;
-                event_base_loop(l->base, EVLOOP_ONCE | (loop_is_busy(l) ? EVLOOP_NONBLOCK : 0));
+                loop_wait(l);
                 loop_run_waiting(l);
                 if (deferred_any(&l->deferred))
                         deferred_run(&l->deferred, 0);
@@ -230,73 +294,50 @@ void loop_defer_cancel(struct loop *l, void (*fn)(void *arg), void *arg)
 
 /* ---- timers */
 
-struct timer {
-        struct event *event;
-        void (*fn)(void *arg);
-        void *arg;
-};
-
-static void timer_fired(int fd, short what, void *arg)
+static bool timer_before(const struct heap_node *a, const struct heap_node *b)
 {
-        struct timer *t = arg;
-
-        (void)fd;
-        (void)what;
-        t->fn(t->arg);
+        return container_of(a, struct timer, node)->due_ns < container_of(b, struct timer, node)->due_ns;
 }
 
 struct timer *timer_new(struct loop *l, void (*fn)(void *arg), void *arg)
 {
         struct timer *t = mem_new(struct timer);
 
+        assert(l->magic == LOOP_MAGIC);
+        t->loop = l;
         t->fn = fn;
         t->arg = arg;
-        t->event = evtimer_new(loop_base(l), timer_fired, t);
-        assert(t->event);
         return t;
 }
 
 void timer_start(struct timer *t, int64_t after_ms)
 {
-        struct timeval tv;
-
-        if (after_ms < 0)
-                after_ms = 0;
-        tv.tv_sec = after_ms / 1000;
-        tv.tv_usec = after_ms % 1000 * 1000;
-        evtimer_add(t->event, &tv);
+        t->due_ns = clock_mono_ns() + (after_ms > 0 ? after_ms : 0) * 1000000;
+        if (timer_running(t))
+                heap_moved(&t->loop->timers, &t->node);
+        else
+                heap_put(&t->loop->timers, &t->node);
 }
 
 void timer_stop(struct timer *t)
 {
-        evtimer_del(t->event);
+        heap_take(&t->loop->timers, &t->node);
 }
 
 bool timer_running(const struct timer *t)
 {
-        return evtimer_pending(t->event, NULL);
+        return t->node.place != 0;
 }
 
 void timer_free(struct timer *t)
 {
         if (!t)
                 return;
-        event_free(t->event);
+        timer_stop(t);
         free(t);
 }
 
 /* ---- descriptors */
-
-struct watch {
-        struct loop *loop;
-        struct event *event;
-        int fd, what;
-        void (*fn)(void *arg, int what);
-        void *arg;
-        bool yields;
-        int ready; /* while it waits: for what it is ready */
-        struct watch *next, **at;
-};
 
 static void watch_wait(struct watch *w, int what)
 {
@@ -334,60 +375,72 @@ static void watch_call(struct watch *w, int what)
                 w->fn(w->arg, what & w->what);
 }
 
-static void watch_fired(int fd, short what, void *arg)
+static void watch_fired(struct watch *w, uint32_t events)
 {
-        struct watch *w = arg;
-        int ready = (what & EV_READ ? WATCH_READ : 0) | (what & EV_WRITE ? WATCH_WRITE : 0);
+        int ready = (events & EPOLLIN ? WATCH_READ : 0) | (events & EPOLLOUT ? WATCH_WRITE : 0);
 
-        (void)fd;
+        if (events & (EPOLLERR | EPOLLHUP))
+                ready = WATCH_READ | WATCH_WRITE;
         if (w->yields && (w->loop->waiting || loop_share_is_over(w->loop)))
                 watch_wait(w, ready);
         else
-                w->fn(w->arg, ready);
+                watch_call(w, ready);
 }
 
 struct watch *watch_new(struct loop *l, int fd, int what, void (*fn)(void *arg, int what), void *arg)
 {
         struct watch *w = mem_new(struct watch);
 
+        assert(l->magic == LOOP_MAGIC);
         *w = (struct watch){.loop = l, .fd = fd, .fn = fn, .arg = arg};
-        w->event = event_new(loop_base(l), fd, EV_PERSIST | EV_READ, watch_fired, w);
-        assert(w->event);
         watch_set(w, what);
         return w;
 }
 
+/* Tells the kernel. A descriptor may have been closed before its watch is made quiet or freed. */
+static void watch_control(struct watch *w, int op)
+{
+        struct epoll_event e = {.events = (w->what & WATCH_READ ? EPOLLIN : 0) |
+                                          (w->what & WATCH_WRITE ? EPOLLOUT : 0) | w->mode,
+                                .data.ptr = w};
+        int r = epoll_ctl(w->loop->epoll_fd, op, w->fd, &e);
+
+        assert(r == 0 || op == EPOLL_CTL_DEL);
+}
+
+/* Events of this turn that have not been delivered are forgotten. */
+static void watch_forget(struct watch *w)
+{
+        for (int i = 0; i < w->loop->n_ready; i++)
+                if (w->loop->ready[i].data.ptr == w)
+                        w->loop->ready[i].data.ptr = NULL;
+}
+
 void watch_set(struct watch *w, int what)
 {
-        short events = (what & WATCH_READ ? EV_READ : 0) | (what & WATCH_WRITE ? EV_WRITE : 0);
+        int before = w->what;
 
-        if (what == w->what)
+        if (what == before)
                 return;
         w->what = what;
-        event_del(w->event);
-        if (!events)
-                return;
-        event_assign(w->event, loop_base(w->loop), w->fd, EV_PERSIST | events, watch_fired, w);
-        event_add(w->event, NULL);
+        watch_control(w, !before ? EPOLL_CTL_ADD : what ? EPOLL_CTL_MOD : EPOLL_CTL_DEL);
 }
 
 void watch_free(struct watch *w)
 {
         if (!w)
                 return;
+        watch_set(w, 0);
         watch_wait_no_more(w);
-        event_free(w->event);
+        watch_forget(w);
         free(w);
 }
 
 void watch_edge(struct watch *w)
 {
-        struct event_base *base = loop_base(w->loop);
-
-        assert(event_base_get_features(base) & EV_FEATURE_ET && w->what == WATCH_READ);
-        event_del(w->event);
-        event_assign(w->event, base, w->fd, EV_PERSIST | EV_READ | EV_ET, watch_fired, w);
-        event_add(w->event, NULL);
+        assert(w->what == WATCH_READ);
+        w->mode = EPOLLET;
+        watch_control(w, EPOLL_CTL_MOD);
 }
 
 void watch_yield(struct watch *w)

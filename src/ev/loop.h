@@ -1,4 +1,4 @@
-/* loop: one event loop per thread. The only users of the event library are the files of ev/.
+/* loop: one event loop per thread. Only its .c file knows epoll(7).
  *
  * Everything made on a loop (timers, watches, mailboxes' receiving side, streams, HTTP servers, children)
  * belongs to the loop's thread: it is made before loop_run, or on that thread, and its callbacks run there.

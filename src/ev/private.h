@@ -1,6 +1,5 @@
 /* private: shared by the files of ev/, and included nowhere else. */
 #pragma once
-#include <event2/event.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 

@@ -1,9 +1,7 @@
 /* stream_private: the inside of a stream, for stream*.c.
  *
- * A stream is a non-blocking socket, with OpenSSL on it or not, and two buffers. The event library tells
- * readiness and time only; its own buffered TLS sockets are not used, because in 2.1.12 they tell the end of
- * a connection before the bytes that came just ahead of it, and retry an unfinished SSL_write from a buffer
- * that may have moved.
+ * A stream is a non-blocking socket, with OpenSSL on it or not, and two buffers. An SSL_write that could not be
+ * finished is repeated from the same bytes, and the end of a connection is told after the bytes before it.
  *
  *   RESOLVING -> CONNECTING -> HANDSHAKE -> OPEN -> FINISHING -> DEAD      (from any state to DEAD)
  *

@@ -226,6 +226,67 @@ static void signals(void **state)
         watch_signal_free(a);
 }
 
+/* Of two watches that are ready in the same turn, the first that is called frees the other, closes its
+ * descriptor and makes a watch of a descriptor that is not ready. */
+struct pair {
+        struct loop *loop;
+        struct watch *watches[2];
+        int fds[2][2], calls;
+};
+static struct pair *pair;
+
+static void pair_ready(void *arg, int what)
+{
+        int other = 1 - *(int *)arg;
+
+        assert_int_equal(what, WATCH_READ);
+        pair->calls++;
+        watch_free(pair->watches[other]);
+        close(pair->fds[other][0]);
+        close(pair->fds[other][1]);
+        assert_int_equal(pipe2(pair->fds[other], O_NONBLOCK | O_CLOEXEC), 0);
+        pair->watches[other] = watch_new(pair->loop, pair->fds[other][0], WATCH_READ, pair_ready, NULL);
+        watch_set(pair->watches[1 - other], 0);
+}
+
+static void watch_freed_while_it_is_ready(void **state)
+{
+        struct pair p = {.loop = *state};
+        int numbers[2] = {0, 1};
+
+        pair = &p;
+        for (int i = 0; i < 2; i++) {
+                assert_int_equal(pipe2(p.fds[i], O_NONBLOCK | O_CLOEXEC), 0);
+                assert_int_equal(write(p.fds[i][1], "x", 1), 1);
+                p.watches[i] = watch_new(p.loop, p.fds[i][0], WATCH_READ, pair_ready, &numbers[i]);
+        }
+        help_run_ms(p.loop, 10);
+        assert_int_equal(p.calls, 1);
+        for (int i = 0; i < 2; i++) {
+                watch_free(p.watches[i]);
+                close(p.fds[i][0]);
+                close(p.fds[i][1]);
+        }
+}
+
+/* A peer that is gone is told to whoever watches, for reading or for writing. */
+static void watches_tell_the_end(void **state)
+{
+        int fds[2];
+
+        for (int end = 0; end < 2; end++) {
+                assert_int_equal(pipe2(fds, O_NONBLOCK | O_CLOEXEC), 0);
+                close(fds[1 - end]);
+                watch_calls = 1; /* the second call makes it quiet */
+                watched = watch_new(*state, fds[end], end ? WATCH_WRITE : WATCH_READ, readable, NULL);
+                help_run_ms(*state, 10);
+                assert_int_equal(watch_calls, 2);
+                assert_int_equal(watch_whats[1], end ? WATCH_WRITE : WATCH_READ);
+                watch_free(watched);
+                close(fds[end]);
+        }
+}
+
 #define MANY 40
 
 struct many {
@@ -303,6 +364,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(deferred_after_the_turn, setup, teardown),
                 cmocka_unit_test_setup_teardown(stopped_by_another_thread, setup, teardown),
                 cmocka_unit_test_setup_teardown(watches, setup, teardown),
+                cmocka_unit_test_setup_teardown(watch_freed_while_it_is_ready, setup, teardown),
+                cmocka_unit_test_setup_teardown(watches_tell_the_end, setup, teardown),
                 cmocka_unit_test_setup_teardown(signals, setup, teardown),
                 cmocka_unit_test_setup_teardown(watches_that_yield, setup, teardown),
         };

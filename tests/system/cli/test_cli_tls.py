@@ -172,7 +172,7 @@ def test_the_unix_socket_needs_no_tls_library(cli):
     cli.fake(replies={"GET /v1/agents": {"agents": []}})
     p = subprocess.run(["/usr/bin/env", "LD_DEBUG=files", cli.program, "agents"], env=cli.env, stdout=subprocess.PIPE,
                        stderr=subprocess.PIPE, text=True, check=True)
-    for library in ("libcurl", "libssl", "libcrypto", "libevent", "libsqlite"):
+    for library in ("libcurl", "libssl", "libcrypto", "libsqlite"):
         assert library not in p.stderr
     assert "libc.so" in p.stderr
 
