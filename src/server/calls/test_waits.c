@@ -16,7 +16,13 @@ static void nothing(struct server *s)
         (void)s;
 }
 
-static const struct turn_hooks hooks = {.slept = nothing, .ending = nothing};
+static bool nobody(struct server *s)
+{
+        (void)s;
+        return false;
+}
+
+static const struct turn_hooks hooks = {.slept = nothing, .ending = nothing, .awaited = nobody};
 
 static int setup(void **state)
 {

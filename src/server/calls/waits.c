@@ -290,6 +290,11 @@ void waits_flush(struct server *s)
         wake_due(w);
 }
 
+bool waits_any_durable(const struct server *s)
+{
+        return s->waits && s->waits->durable;
+}
+
 void waits_durable(struct server *s)
 {
         struct waits *w = s->waits;

@@ -23,5 +23,6 @@ void waits_park_durable(struct server *s, struct call *c, int64_t timeout_ms, ca
 
 /* tells that an event of this turn changed the request */
 void waits_changed(struct server *s, uint64_t request);
-void waits_flush(struct server *s);   /* at the end of a turn */
-void waits_durable(struct server *s); /* tells that more records are durable */
+void waits_flush(struct server *s);             /* at the end of a turn */
+void waits_durable(struct server *s);           /* tells that more records are durable */
+bool waits_any_durable(const struct server *s); /* returns whether a call waits for that */

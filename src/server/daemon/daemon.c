@@ -130,8 +130,13 @@ static void on_turn_ending(struct server *s)
         registrations_flush(s);
 }
 
+static bool on_awaited(struct server *s)
+{
+        return waits_any_durable(s) || userlog_waits(s);
+}
+
 static const struct turn_hooks turn_hooks = {
-        .slept = agents_reconnect, .ending = on_turn_ending, .durable = on_durable};
+        .slept = agents_reconnect, .ending = on_turn_ending, .durable = on_durable, .awaited = on_awaited};
 
 /* ---- stopping */
 

@@ -4,10 +4,11 @@
  * first batch again, and each success appends the next one, so that the order is kept.
  *
  * The store's thread itself passes the deferred replies to the I/O thread as soon as the batch is durable,
- * so that a client does not wait until the core thread wakes up. A commit_done then tells the core thread,
- * which does the rest. If the core defers more replies behind a commit meanwhile, they join its deferred
- * replies while those have not been sent, and otherwise go to the I/O thread at once. The lock decides
- * which of the two happens, so that the order is kept here too. */
+ * so that a client does not wait until the core thread wakes up. The core thread does the rest at its next
+ * turn; a commit_done wakes it only if something waits for that (turn_hooks.awaited), or if the batch is not
+ * durable. If the core defers more replies behind a commit meanwhile, they join its deferred replies while
+ * those have not been sent, and otherwise go to the I/O thread at once. The lock decides which of the two
+ * happens, so that the order is kept here too. */
 #include "server/loop/turn.h"
 
 #include <pthread.h>
@@ -33,7 +34,10 @@ struct commit {
         /* what waits for this commit: replies to calls, and messages to agents; NULL: none. Under the lock
          * once the commit is closed */
         struct deferred_replies *replies, *out;
-        bool left; /* the batch is durable and these were sent. Under the lock */
+        bool left;    /* the batch is durable and these were sent. Under the lock */
+        bool awaited; /* a commit_done is to come when it is durable. Under the lock */
+        uint64_t seq; /* of the last record, once it has left; and how long the store had the batch */
+        int64_t took_ns;
 };
 struct turn {
         struct server *server;
@@ -53,8 +57,6 @@ struct commit_done { /* a callback of the store on its way to the core thread */
         struct commit *commit;
         struct store_batch *batch;
         int result;
-        uint64_t seq;
-        int64_t took_ns;
         struct err err;
 };
 
@@ -151,16 +153,44 @@ static void send_deferred(struct turn *t, struct deferred_replies *replies, stru
                 server_to_io(t->server, &out->task);
 }
 
-/* Marks the commit as durable and sends its replies. Runs on the store's thread. */
-static void commit_release(struct commit *c, uint64_t seq)
+/* Marks the commit as durable and sends its replies. Returns whether the core thread is to be woken. Runs on
+ * the store's thread; the core thread may free the commit as soon as the lock is released. */
+static bool commit_release(struct commit *c, uint64_t seq)
 {
         struct turn *t = c->turn;
+        bool awaited;
 
         pthread_mutex_lock(&t->lock);
         atomic_store(&t->server->durable_seq, seq);
         c->left = true;
+        c->seq = seq;
+        c->took_ns = clock_mono_ns() - c->given_ns;
         send_deferred(t, c->replies, c->out);
         c->replies = c->out = NULL;
+        awaited = c->awaited;
+        pthread_mutex_unlock(&t->lock);
+        return awaited;
+}
+
+static bool commit_has_left(struct commit *c)
+{
+        bool left;
+
+        pthread_mutex_lock(&c->turn->lock);
+        left = c->left;
+        pthread_mutex_unlock(&c->turn->lock);
+        return left;
+}
+
+/* The core thread is to have a turn as soon as the commit is durable. */
+static void commit_await(struct commit *c)
+{
+        struct turn *t = c->turn;
+
+        pthread_mutex_lock(&t->lock);
+        c->awaited = true;
+        if (c->left)
+                timer_start(t->again, 0);
         pthread_mutex_unlock(&t->lock);
 }
 
@@ -237,6 +267,21 @@ static void check_slept(struct turn *t)
         t->hooks->slept(t->server);
 }
 
+/* Finishes the commits that are durable and whose replies were sent. */
+static void finish_commits(struct turn *t)
+{
+        while (t->first && commit_has_left(t->first)) {
+                struct commit *c = t->first;
+
+                t->first = c->next;
+                if (!t->first)
+                        t->last = NULL;
+                t->under_way--;
+                t->hooks->durable(t->server, c->seq, c->bytes, c->took_ns);
+                commit_free(c);
+        }
+}
+
 void turn_begin(struct turn *t)
 {
         if (t->begun)
@@ -244,6 +289,7 @@ void turn_begin(struct turn *t)
         t->begun = true;
         core_clock(t->server->core, clock_wall_ms(), clock_boot_ms());
         check_slept(t);
+        finish_commits(t);
 }
 
 struct store_batch *turn_inform(struct turn *t)
@@ -295,7 +341,7 @@ bool turn_full(const struct turn *t)
 
 bool turn_idle(const struct turn *t)
 {
-        return !t->first && !open_has_records(t);
+        return (!t->last || commit_has_left(t->last)) && !open_has_records(t);
 }
 
 static void commit_done_drop(struct task *task)
@@ -304,23 +350,6 @@ static void commit_done_drop(struct task *task)
 
         store_batch_free(d->batch);
         free(d);
-}
-
-/* Finishes a commit that is durable and whose replies were sent. */
-static void commit_finish(struct turn *t, struct commit *c, uint64_t seq, int64_t took_ns)
-{
-        size_t bytes;
-
-        if (c != t->first) {
-                server_fatal(t->server, "the store finished a batch out of order");
-                return;
-        }
-        t->first = c->next;
-        if (!t->first)
-                t->last = NULL;
-        bytes = c->bytes;
-        commit_free(c);
-        t->hooks->durable(t->server, seq, bytes, took_ns);
 }
 
 static void enter_full(struct turn *t, const struct err *why)
@@ -341,13 +370,13 @@ static void on_commit_done(struct server *s, struct task *task)
         struct commit_done *d = (struct commit_done *)task;
         struct turn *t = s->turn;
 
-        t->under_way--;
-        if (d->result == STORE_DURABLE) {
-                commit_finish(t, d->commit, d->seq, d->took_ns);
-        } else if (d->result == STORE_FULL) {
+        finish_commits(t);
+        if (d->result == STORE_FULL) {
+                t->under_way--;
                 d->commit->batch = d->batch;
                 enter_full(t, &d->err);
-        } else {
+        } else if (d->result != STORE_DURABLE) {
+                t->under_way--;
                 t->broken = true;
                 server_fatal(s, "msg=\"the store failed, stopping to recover\" result=%d why=\"%s\"",
                              d->result, LOG_TEXT(str_of(d->err.text)));
@@ -366,20 +395,20 @@ static void batch_done(void *arg, int result, uint64_t last_seq, struct store_ba
                        const struct err *err)
 {
         struct commit *c = arg;
-        struct commit_done *d = mem_new(struct commit_done);
+        struct server *s = c->turn->server;
+        struct commit_done *d;
 
+        if (result == STORE_DURABLE && !commit_release(c, last_seq))
+                return;
+        d = mem_new(struct commit_done);
         d->task.run = on_commit_done;
         d->task.drop = commit_done_drop;
         d->commit = c;
         d->batch = batch;
         d->result = result;
-        d->seq = last_seq;
-        d->took_ns = clock_mono_ns() - c->given_ns;
         if (err)
                 d->err = *err;
-        if (result == STORE_DURABLE)
-                commit_release(c, last_seq);
-        server_to_core(c->turn->server, &d->task);
+        server_to_core(s, &d->task);
 }
 
 static void append(struct turn *t, struct commit *c)
@@ -389,6 +418,7 @@ static void append(struct turn *t, struct commit *c)
         c->batch = NULL;
         c->bytes = store_batch_bytes(b);
         c->given_ns = clock_mono_ns();
+        c->awaited |= t->full; /* the next one is appended after it */
         t->under_way++;
         store_append(t->server->store, t->server->term, b, batch_done, c);
 }
@@ -416,7 +446,7 @@ static void retry(void *arg)
 }
 
 /* Passes the open batch to the store; its replies wait for it. */
-static void close_open(struct turn *t)
+static void close_open(struct turn *t, bool awaited)
 {
         struct commit *c = t->open;
 
@@ -428,6 +458,7 @@ static void close_open(struct turn *t)
         else
                 t->first = c;
         t->last = c;
+        c->awaited = awaited;
         append(t, c);
 }
 
@@ -451,7 +482,7 @@ void turn_beat(struct turn *t)
                 return;
         if (!t->open->batch)
                 t->open->batch = store_batch_new();
-        close_open(t);
+        close_open(t, false);
 }
 
 static void inform(void *arg)
@@ -473,7 +504,7 @@ static void match_again(void *arg)
 
 void turn_end(struct turn *t)
 {
-        bool stopping = atomic_load(&t->server->stopping);
+        bool stopping = atomic_load(&t->server->stopping), awaited;
 
         if (!t->begun)
                 return;
@@ -483,12 +514,15 @@ void turn_end(struct turn *t)
         t->begun = false;
         if (t->broken)
                 return;
+        awaited = t->hooks->awaited(t->server);
         if (open_has_records(t) && (t->urgent || stopping)) {
                 if (!t->full ||
                     !t->first) /* otherwise the batch grows behind the one that cannot be written */
-                        close_open(t);
+                        close_open(t, awaited);
                 return;
         }
+        if (awaited && t->last)
+                commit_await(t->last);
         t->urgent = false;
         follow_last(t);
         if (open_has_records(t) && !timer_running(t->inform))

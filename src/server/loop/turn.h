@@ -20,8 +20,11 @@ struct turn_hooks {
         void (*slept)(struct server *s);
         void (*ending)(struct server *s); /* the core has matched; the batch is not closed yet */
         /* The next batch, of `bytes` bytes, became durable took_ns after the store received it; seq is its
-         * last record. */
+         * last record. Called within a turn, which may be a later one than `awaited` asks for. */
         void (*durable)(struct server *s, uint64_t seq, size_t bytes, int64_t took_ns);
+        /* Returns whether something on the core thread waits for records to be durable: `durable` is then
+         * called as soon as they are, and otherwise in the next turn that has another cause. */
+        bool (*awaited)(struct server *s);
 };
 
 enum turn_when {

@@ -473,6 +473,11 @@ static void run_again(struct server *s, struct task *t)
         free(t);
 }
 
+bool userlog_waits(const struct server *s)
+{
+        return s->userlog->active != NULL;
+}
+
 void userlog_flush(struct server *s)
 {
         struct userlog *u = s->userlog;

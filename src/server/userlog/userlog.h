@@ -44,5 +44,7 @@ void userlog_event(struct server *s, const struct event *e);
 uint64_t userlog_last_seq(const struct server *s); /* number of the newest event */
 /* At the end of each turn, before its batch is closed: sends durable lines up to the limits. */
 void userlog_flush(struct server *s);
+/* Returns whether lines wait, be it for their records to be durable or for an agent. */
+bool userlog_waits(const struct server *s);
 /* An agent has written lines, or could not. */
 void userlog_written(struct server *s, struct agent *a, const struct command_log_written *answer);
