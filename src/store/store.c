@@ -17,6 +17,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -43,7 +44,8 @@ struct store {
         struct store_backend *be;
         pthread_t thread;
         pthread_mutex_t lock;
-        pthread_cond_t work, task_done;
+        sem_t work; /* wakes the thread; a condition variable would take a system call more each time */
+        pthread_cond_t task_done;
         struct store_batch *first, **last; /* appended batches, in order */
         size_t queued;                     /* number of these batches */
         /* batches waiting and written at the time of the last group: an estimate of the number of clients */
@@ -226,12 +228,15 @@ static void run_slice(struct store *s, struct task *t)
  * held. */
 static void sleep_until(struct store *s, size_t queued, const struct timespec *end)
 {
-        int r = 0;
+        bool over = false;
 
         s->wake_at = queued;
-        while (s->queued < queued && !s->tasks && !s->closing && r == 0)
-                r = end ? pthread_cond_timedwait(&s->work, &s->lock, end)
-                        : pthread_cond_wait(&s->work, &s->lock);
+        while (s->queued < queued && !s->tasks && !s->closing && !over) {
+                pthread_mutex_unlock(&s->lock);
+                over = (end ? sem_clockwait(&s->work, CLOCK_MONOTONIC, end) : sem_wait(&s->work)) < 0 &&
+                       errno == ETIMEDOUT;
+                pthread_mutex_lock(&s->lock);
+        }
         s->wake_at = 0;
 }
 
@@ -302,7 +307,6 @@ int store_open_at(const char *address, const struct store_place *place, struct s
                   struct err *err)
 {
         const struct store_backend_ops *ops = NULL;
-        pthread_condattr_t monotonic;
         struct store_backend *be;
         struct store *s;
         const char *path = NULL;
@@ -330,10 +334,7 @@ int store_open_at(const char *address, const struct store_place *place, struct s
         s->last_seq = last_seq;
         s->last = &s->first;
         pthread_mutex_init(&s->lock, NULL);
-        pthread_condattr_init(&monotonic);
-        pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-        pthread_cond_init(&s->work, &monotonic);
-        pthread_condattr_destroy(&monotonic);
+        sem_init(&s->work, 0, 0);
         pthread_cond_init(&s->task_done, NULL);
         start_thread(s);
         if (ret_network)
@@ -354,14 +355,14 @@ void store_close(struct store *s)
         assert(s->magic == STORE_MAGIC);
         pthread_mutex_lock(&s->lock);
         s->closing = true;
-        pthread_cond_signal(&s->work);
+        sem_post(&s->work);
         pthread_mutex_unlock(&s->lock);
         pthread_join(s->thread, NULL);
         while (s->refused_first)
                 refused_remove(s, s->refused_first); /* they stay with their owner */
         s->be->ops->close(s->be);
         pthread_cond_destroy(&s->task_done);
-        pthread_cond_destroy(&s->work);
+        sem_destroy(&s->work);
         pthread_mutex_destroy(&s->lock);
         s->magic = 0;
         free(s);
@@ -389,7 +390,7 @@ void store_append(struct store *s, uint64_t term, struct store_batch *b, store_d
         wake = s->queued == s->wake_at;
         pthread_mutex_unlock(&s->lock);
         if (wake) /* after the lock is released; the thread would wake only to wait for it */
-                pthread_cond_signal(&s->work);
+                sem_post(&s->work);
 }
 
 static int run_task(struct store *s, struct task *t)
@@ -401,7 +402,7 @@ static int run_task(struct store *s, struct task *t)
         for (at = &s->tasks; *at; at = &(*at)->next)
                 ;
         *at = t;
-        pthread_cond_signal(&s->work);
+        sem_post(&s->work);
         while (!t->done)
                 pthread_cond_wait(&s->task_done, &s->lock);
         pthread_mutex_unlock(&s->lock);

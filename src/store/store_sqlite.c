@@ -22,12 +22,14 @@
 
 #include "store/schema.h"
 #include "store/store_files.h"
+#include "store/store_log_file.h"
 
 #define WAL_BYTES      (9 << 20)  /* a little more than its size when a checkpoint begins */
 #define APPLICATION_ID 0x44727672 /* "Drvr", in the file's header */
 
 static const char *const statement_sql[ST_COUNT] = {
         [ST_BEGIN] = "BEGIN IMMEDIATE",
+        [ST_HOLD] = "SELECT 1 FROM state",
         [ST_COMMIT] = "COMMIT",
         [ST_ROLLBACK] = "ROLLBACK",
         [ST_STATE] = "SELECT term, cut FROM state",
@@ -132,7 +134,8 @@ int sqlite_connect(const struct sqlite *q, sqlite3 **ret, struct err *err)
         char mode[16] = "";
         int keep = 1;
         sqlite3 *db = NULL;
-        int rc = sqlite3_open_v2(q->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+        int rc = sqlite3_open_v2(q->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
+                                 store_log_file_vfs());
         int r = 0;
 
         if (rc) {
@@ -252,10 +255,10 @@ static void sqlite_close(struct store_backend *be)
 
         sqlite_checkpointer_stop(q);
         sqlite_readers_close(q);
-        if (q->db && !q->failed)
-                whole = sqlite_checkpoint_whole(q);
         for (int i = 0; i < ST_COUNT; i++)
                 sqlite3_finalize(q->st[i]);
+        if (q->db && !q->failed)
+                whole = sqlite_checkpoint_whole(q);
         if (q->db && q->failed)
                 sqlite3_db_config(q->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         sqlite3_close(q->db);

@@ -9,6 +9,7 @@
 /* The writer's statements; store_sqlite.c has their text. */
 enum statement {
         ST_BEGIN,
+        ST_HOLD,
         ST_COMMIT,
         ST_ROLLBACK,
         ST_STATE,
@@ -46,6 +47,8 @@ struct sqlite {
         sqlite3 *db;     /* the writer's connection */
         sqlite3_stmt *st[ST_COUNT];
         pthread_mutex_t db_lock; /* recursive; held for writing, and in exclusive mode for reading */
+        bool holds_read;         /* ST_HOLD is at its row; see store_sqlite_write.c */
+        bool checkpointing;      /* the writer waits for the checkpoint thread */
         int64_t snapshot_id;     /* of the snapshot that is being written */
         bool failed;             /* nothing more is written, not even at closing */
 

@@ -7,6 +7,10 @@
  * never finish. If the log still becomes many times as long, the writer moves all pages, however long that
  * takes, because disk space is limited. A long-running reader delays starting over, but no commit.
  *
+ * Locks. SQLite takes and releases its read lock with four system calls a transaction. So a statement is left
+ * at its row from one commit to the next (ST_HOLD), which keeps that lock. It is let go before a checkpoint,
+ * which moves no page that was added after a read lock was taken, and stays so until the log can start over.
+ *
  * Failures. Without space the transaction is rolled back and the group returned. Any other error, also of
  * a checkpoint, stops the store: after a failed flush the kernel may have dropped pages that it could not
  * write, so only what is on the disk can be trusted. */
@@ -44,8 +48,21 @@ static int statement_step(struct sqlite *q, enum statement which, int64_t *ret, 
         return r;
 }
 
+static void read_hold(struct sqlite *q)
+{
+        if (!q->holds_read && !q->exclusive && !q->checkpointing)
+                q->holds_read = sqlite3_step(q->st[ST_HOLD]) == SQLITE_ROW;
+}
+
+static void read_release(struct sqlite *q)
+{
+        sqlite3_reset(q->st[ST_HOLD]);
+        q->holds_read = false;
+}
+
 static void rollback(struct sqlite *q)
 {
+        read_release(q);
         if (!sqlite3_get_autocommit(q->db))
                 statement_step(q, ST_ROLLBACK, NULL, NULL);
 }
@@ -163,7 +180,10 @@ static void after_commit(struct sqlite *q)
         struct err err = {0};
         int r;
 
+        if (passed)
+                q->checkpointing = false;
         if (here) {
+                read_release(q);
                 r = checkpoint(q, q->db, &err);
                 pthread_mutex_lock(&q->checkpoint_lock);
                 if (r && !q->checkpoint_result) {
@@ -172,6 +192,8 @@ static void after_commit(struct sqlite *q)
                 }
                 pthread_mutex_unlock(&q->checkpoint_lock);
         } else if (!q->exclusive && (passed || waiting >= store_sqlite_checkpoint_frames)) {
+                read_release(q);
+                q->checkpointing = true;
                 pthread_mutex_lock(&q->checkpoint_lock);
                 q->checkpoint_wanted = true;
                 pthread_cond_signal(&q->checkpoint_work);
@@ -202,8 +224,10 @@ static int begin_transaction(struct sqlite *q, uint64_t *ret_term, struct err *e
 /* Ends the transaction that begin_transaction() began: commits if r is 0, otherwise rolls back. */
 static int end_transaction(struct sqlite *q, int r, struct err *err)
 {
-        if (r == 0)
+        if (r == 0) {
+                read_hold(q);
                 r = statement_step(q, ST_COMMIT, NULL, err);
+        }
         if (r == 0) {
                 after_commit(q);
                 return 0;

@@ -128,17 +128,17 @@ static void stop_everywhere(struct fixture *f, enum fault_kind kind, unsigned st
 
 static void test_kill_at_every_call(void **state)
 {
-        stop_everywhere(*state, FAULT_KILL, thorough ? 1 : 5);
+        stop_everywhere(*state, FAULT_KILL, thorough ? 1 : 3);
 }
 
 static void test_torn_write_at_every_call(void **state)
 {
-        stop_everywhere(*state, FAULT_TORN, thorough ? 1 : 7);
+        stop_everywhere(*state, FAULT_TORN, thorough ? 1 : 4);
 }
 
 static void test_power_loss_at_every_call(void **state)
 {
-        stop_everywhere(*state, FAULT_POWER, thorough ? 1 : 5);
+        stop_everywhere(*state, FAULT_POWER, thorough ? 1 : 3);
 }
 
 /* The same folder through many crashes, at random moments of real load with checkpoints. */

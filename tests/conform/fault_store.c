@@ -1,6 +1,6 @@
 /* Errors under the SQLite store: the n-th write finds no space, or fails, or a flush does. What was
  * acknowledged stays, a batch that found no space can be appended again and nothing overtakes it, and after
- * any other error the store takes nothing more. DROVER_CHECK_LONG=1 tries every n, else every second. */
+ * any other error the store takes nothing more. Every n is tried. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,15 +14,13 @@
 #include "store/store_sqlite.h"
 #include "store_help.h"
 
-static bool thorough; /* DROVER_CHECK_LONG */
-
 /* The n-th write finds no space. The batch comes back, is appended again, and nothing else happened. */
 static void test_no_space_at_every_write(void **state)
 {
         struct fixture *f = *state;
         unsigned refused = 0;
 
-        for (uint64_t at = 1;; at += thorough ? 1 : 2) {
+        for (uint64_t at = 1;; at++) {
                 uint64_t term, last = 0;
                 struct store *s;
                 bool reached;
@@ -137,7 +135,7 @@ static void fail_everywhere(struct fixture *f, enum fault_kind kind)
 {
         unsigned failed = 0;
 
-        for (uint64_t at = 1;; at += thorough ? 1 : 2) {
+        for (uint64_t at = 1;; at++) {
                 uint64_t term, acknowledged = 0, last;
                 struct store *s;
                 bool reached;
@@ -276,7 +274,6 @@ int main(void)
                 T(test_flush_error_in_a_checkpoint),     T(test_log_stays_short),
         };
 
-        thorough = getenv("DROVER_CHECK_LONG") != NULL;
         fault_install();
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
