@@ -1,7 +1,7 @@
 /* stream_private: the inside of a stream, for stream*.c.
  *
- * A stream is a non-blocking socket, with OpenSSL on it or not, and two buffers. An SSL_write that could not be
- * finished is repeated from the same bytes, and the end of a connection is told after the bytes before it.
+ * A stream is a non-blocking socket, with OpenSSL on it or not, and two buffers. An SSL_write that could not
+ * be finished is repeated from the same bytes, and the end of a connection is told after the bytes before it.
  *
  *   RESOLVING -> CONNECTING -> HANDSHAKE -> OPEN -> FINISHING -> DEAD      (from any state to DEAD)
  *

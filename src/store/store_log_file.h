@@ -7,6 +7,6 @@
  * error of the write is returned by the flush. Files other than the log are those of the default VFS. */
 #pragma once
 
-/* Returns the name for sqlite3_open_v2(). Any thread; the default VFS may be replaced between two calls while no
- * store is open. */
+/* Returns the name for sqlite3_open_v2(). Any thread; the default VFS may be replaced between two calls while
+ * no store is open. */
 const char *store_log_file_vfs(void);

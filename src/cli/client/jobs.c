@@ -5,41 +5,47 @@
 #include "cli/client/api.h"
 #include "cli/client/ids.h"
 
-static const struct {
-        const char *key;
-        size_t offset;
-} fields[] = {
-        {"id", offsetof(struct job_row, id)},
-        {"owner", offsetof(struct job_row, owner)},
-        {"state", offsetof(struct job_row, state)},
-        {"agent", offsetof(struct job_row, agent)},
-        {"queue", offsetof(struct job_row, queue)},
-        {"starts", offsetof(struct job_row, starts)},
-        {"exit_code", offsetof(struct job_row, exit_code)},
-        {"exit_signal", offsetof(struct job_row, exit_signal)},
-        {"hold_reason", offsetof(struct job_row, hold_reason)},
-        {"waits_for", offsetof(struct job_row, waits_for)},
-        {"submitted_ms", offsetof(struct job_row, submitted_ms)},
-        {"entered_ms", offsetof(struct job_row, entered_ms)},
-        {"started_ms", offsetof(struct job_row, started_ms)},
-        {"ended_ms", offsetof(struct job_row, ended_ms)},
-        {"cmd", offsetof(struct job_row, cmd)},
-        {"args", offsetof(struct job_row, args)},
+/* In the order in which the server writes them (server/history/row.c, server/api/jobs/requests.c). */
+#define FIELD(row, name)                                                                                     \
+        {                                                                                                    \
+                {#name, sizeof(#name) - 1}, offsetof(struct row, name)                                       \
+        }
+static const struct view_field job_fields[] = {
+        FIELD(job_row, id),         FIELD(job_row, owner),        FIELD(job_row, state),
+        FIELD(job_row, agent),      FIELD(job_row, queue),        FIELD(job_row, starts),
+        FIELD(job_row, exit_code),  FIELD(job_row, exit_signal),  FIELD(job_row, hold_reason),
+        FIELD(job_row, waits_for),  FIELD(job_row, submitted_ms), FIELD(job_row, entered_ms),
+        FIELD(job_row, started_ms), FIELD(job_row, ended_ms),     FIELD(job_row, cmd),
+        FIELD(job_row, args),
 };
+static const struct view_field request_fields[] = {
+        FIELD(request_row, id),         FIELD(request_row, owner),   FIELD(request_row, submitted_ms),
+        FIELD(request_row, eta_end_ms), FIELD(request_row, jobs),    FIELD(request_row, idle),
+        FIELD(request_row, running),    FIELD(request_row, held),    FIELD(request_row, completed),
+        FIELD(request_row, failed),     FIELD(request_row, removed), FIELD(request_row, left),
+        FIELD(request_row, cmd),        FIELD(request_row, batch),
+};
+#undef FIELD
 
 void job_read(struct view job, struct job_row *ret)
 {
-        struct str key;
-        struct view value;
-        size_t at = 0;
-
         *ret = (struct job_row){0};
-        while (view_member(job, &at, &key, &value))
-                for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-                        if (str_eqz(key, fields[i].key)) {
-                                *(struct view *)(void *)((char *)ret + fields[i].offset) = value;
-                                break;
-                        }
+        view_fields(job, job_fields, sizeof(job_fields) / sizeof(job_fields[0]), ret);
+}
+
+void request_read(struct view request, struct request_row *ret)
+{
+        *ret = (struct request_row){0};
+        view_fields(request, request_fields, sizeof(request_fields) / sizeof(request_fields[0]), ret);
+}
+
+void request_name(const struct request_row *r, struct buf *out)
+{
+        size_t before = out->n;
+
+        view_text(r->batch, out);
+        if (out->n == before)
+                job_command(&(struct job_row){.cmd = r->cmd}, out);
 }
 
 void job_command(const struct job_row *j, struct buf *out)

@@ -1,4 +1,5 @@
-/* jobs: a job of the server's listings (docs/openapi.json, Job) as a row of a table. */
+/* jobs: a job and a request of the server's listings (docs/openapi.json, Job and Request) as a row of a
+ * table. */
 #pragma once
 #include "cli/terminal/cli.h"
 
@@ -6,7 +7,14 @@ struct job_row {
         struct view id, owner, state, agent, queue, starts, exit_code, exit_signal, hold_reason, waits_for;
         struct view submitted_ms, entered_ms, started_ms, ended_ms, cmd, args;
 };
-void job_read(struct view job, struct job_row *ret);        /* missing fields count as empty */
+void job_read(struct view job, struct job_row *ret); /* missing fields count as empty */
+struct request_row {
+        struct view id, owner, submitted_ms, eta_end_ms, jobs, idle, running, held, completed, failed,
+                removed, left, cmd, batch;
+};
+void request_read(struct view request, struct request_row *ret); /* the same */
+/* Appends the request's batch name, or else its program's file name. */
+void request_name(const struct request_row *r, struct buf *out);
 void job_command(const struct job_row *j, struct buf *out); /* program's file name and arguments */
 void job_outcome(const struct job_row *j, struct buf *out); /* appends nothing if the job is not over */
 enum table_colour job_colour(struct view state);

@@ -1,5 +1,6 @@
 #include "cli/condor/queue_batch.h"
 
+#include "cli/client/jobs.h"
 #include "cli/condor/clock_text.h"
 #include "cli/terminal/human.h"
 
@@ -80,21 +81,24 @@ static bool is_named(const struct queue_batches *b, uint64_t request)
 
 void queue_batches_request(struct queue_batches *b, struct view v, struct totals *totals)
 {
-        struct queue_batch one = {.request = (uint64_t)view_integer(view_get(v, "id"), 0)};
+        struct queue_batch one;
+        struct request_row r;
         int64_t left;
 
-        one.running = view_integer(view_get(v, "running"), 0);
-        one.idle = view_integer(view_get(v, "idle"), 0);
-        one.held = view_integer(view_get(v, "held"), 0);
-        one.total = view_integer(view_get(v, "jobs"), 0);
+        request_read(v, &r);
+        one = (struct queue_batch){.request = (uint64_t)view_integer(r.id, 0),
+                                   .running = view_integer(r.running, 0),
+                                   .idle = view_integer(r.idle, 0),
+                                   .held = view_integer(r.held, 0),
+                                   .total = view_integer(r.jobs, 0)};
         one.done = one.total - one.running - one.idle - one.held;
-        left = view_integer(view_get(v, "left"), 0);
+        left = view_integer(r.left, 0);
         if ((one.done >= one.total && left == 0) || !is_named(b, one.request))
                 return;
-        one.submitted_ms = view_integer(view_get(v, "submitted_ms"), 0);
+        one.submitted_ms = view_integer(r.submitted_ms, 0);
         one.last = (uint32_t)(one.total - 1);
-        one.owner = owner_of(view_get(v, "owner"));
-        one.name = name_of(view_get(v, "batch"), one.request);
+        one.owner = owner_of(r.owner);
+        one.name = name_of(r.batch, one.request);
         add_batch(b, one);
         totals_add(totals, 2, one.running);
         totals_add(totals, 1, one.idle);

@@ -63,9 +63,14 @@ void human_time(struct buf *out, int64_t at_ms, int64_t now_ms)
 
 void human_safe(struct buf *out, struct str text)
 {
+        size_t plain = 0; /* where the bytes begin that go out as they are */
+
         for (size_t i = 0; i < text.n; i++) {
                 unsigned char c = (unsigned char)text.p[i];
 
+                if (c >= 0x20 && c != 0x7f && c != 0xc2)
+                        continue;
+                buf_add(out, text.p + plain, i - plain);
                 if (c == '\n' || c == '\t')
                         buf_char(out, ' ');
                 else if (c < 0x20 || c == 0x7f)
@@ -75,7 +80,10 @@ void human_safe(struct buf *out, struct str text)
                         i++;
                 } else
                         buf_char(out, (char)c);
+                plain = i + 1;
         }
+        if (plain < text.n)
+                buf_add(out, text.p + plain, text.n - plain);
 }
 
 unsigned human_width(struct str text)

@@ -301,8 +301,12 @@ static struct str head(struct str text, unsigned width)
 
 static void spaces_add(struct buf *out, unsigned n)
 {
-        while (n-- > 0)
-                buf_char(out, ' ');
+        char *to = buf_room(out, n);
+
+        if (!to)
+                return;
+        memset(to, ' ', n);
+        out->n += n;
 }
 
 /* `at`: the column's place among those that are shown. */

@@ -30,6 +30,28 @@ static void finds_fields(void **state)
         assert_string_equal(buf_z(&b), "q\"}");
 }
 
+/* In any order, some missing, one there twice, and with others between them. */
+static void reads_fields_in_one_walk(void **state)
+{
+        struct row {
+                struct view a, b, c, d;
+        } row = {0};
+        static const struct view_field fields[] = {{{"a", 1}, offsetof(struct row, a)},
+                                                   {{"b", 1}, offsetof(struct row, b)},
+                                                   {{"c", 1}, offsetof(struct row, c)},
+                                                   {{"d", 1}, offsetof(struct row, d)}};
+
+        (void)state;
+        view_fields(view_of(STR("{\"x\":{\"a\":7},\"c\":3,\"ab\":0,\"a\":1,\"d\":\"e\",\"c\":4,\"\":5}")),
+                    fields, 4, &row);
+        assert_int_equal(view_integer(row.a, -1), 1);
+        assert_int_equal(view_type(row.b), VIEW_NONE);
+        assert_int_equal(view_integer(row.c, -1), 4);
+        assert_true(view_is(row.d, "e"));
+        view_fields(view_of(STR("[1]")), fields, 4, &row); /* no object has none */
+        assert_int_equal(view_integer(row.a, -1), 1);
+}
+
 static void a_long_array_is_walked_once(void **state)
 {
         struct view v = view_of(STR("{\"x\":[0],\"jobs\" : [ 1, {\"a\":[2]} , 3 ] , \"next\":\"n\"}")), item,
@@ -159,7 +181,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {cmocka_unit_test(finds_fields),
                                            cmocka_unit_test(empty_ones),
-                                           cmocka_unit_test(a_long_array_is_walked_once),
+                                           cmocka_unit_test(reads_fields_in_one_walk),
                                            cmocka_unit_test(a_long_array_is_walked_once),
                                            cmocka_unit_test(reads_escapes),
                                            cmocka_unit_test(reads_what_json_writes),

@@ -173,6 +173,24 @@ struct view view_get(struct view v, const char *key)
         return (struct view){STR_NONE};
 }
 
+void view_fields(struct view v, const struct view_field *fields, size_t count, void *ret)
+{
+        struct str key;
+        struct view value;
+        size_t at = 0, next = 0; /* next: the field after the one that was found last */
+
+        while (view_member(v, &at, &key, &value))
+                for (size_t i = 0; i < count; i++) {
+                        size_t f = next + i < count ? next + i : next + i - count;
+
+                        if (!str_eq(key, fields[f].key))
+                                continue;
+                        *(struct view *)(void *)((char *)ret + fields[f].offset) = value;
+                        next = f + 1;
+                        break;
+                }
+}
+
 struct view view_enter(struct view v, const char *key)
 {
         const char *p, *end, *name;

@@ -2,8 +2,8 @@
  *
  * A view is a piece of JSON text that holds one value. Nothing is allocated: a listing of 100,000 jobs is 30
  * MB of text of which a table needs ten short fields a row, and a tree of it (jansson's) costs ten times
- * what the whole command may. The drawback is that fields are found by walking the text, so each should be
- * taken once.
+ * what the whole command may. The drawback is that fields are found by walking the text, so those of a row
+ * should be read together (view_fields).
  *
  * The reader is made for the answers of Drover's own server, which base/format/json.h writes. Text that is
  * not JSON is never read past its end; it gives VIEW_NONE from the point where it is malformed. Views are
@@ -29,6 +29,14 @@ enum view_type view_type(struct view v);
 /* Returns the value under a key (as written, without escapes) of an object; VIEW_NONE if there is none, or v
  * is none. */
 struct view view_get(struct view v, const char *key);
+/* Reads several members of an object in one walk: the value under a key goes to the struct view at `offset`
+ * of ret, which has VIEW_NONE there before; of a key that is there twice, the last. It is quickest if the
+ * fields are in the order in which the object has them. */
+struct view_field {
+        struct str key; /* as written, without escapes */
+        size_t offset;
+};
+void view_fields(struct view v, const struct view_field *fields, size_t count, void *ret);
 /* Walks an array: size_t at = 0; while (view_next(v, &at, &item)). */
 bool view_next(struct view v, size_t *at, struct view *ret_item);
 /* Walks an object in the order written. *ret_key is raw, as it stands between the quotes. */

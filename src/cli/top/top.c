@@ -68,23 +68,24 @@ static void add_problem(struct top *t, struct view name, const char *words, stru
 
 static void add_request(struct top *t, struct view r)
 {
-        static const char *const counts[] = {"jobs", "idle", "running", "held", "completed", "failed"};
         struct buf text BUF_CLEANUP = {0};
-        struct job_row row;
+        struct request_row row;
 
-        t->ids[t->count] = (uint64_t)view_integer(view_get(r, "id"), 0);
-        t->jobs[t->count++] = view_integer(view_get(r, "jobs"), 0);
-        t->idle += view_integer(view_get(r, "idle"), 0);
-        t->running += view_integer(view_get(r, "running"), 0);
-        t->held += view_integer(view_get(r, "held"), 0);
-        table_view(&t->requests, view_get(r, "id"));
-        table_view(&t->requests, view_get(r, "owner"));
-        for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
-                table_view(&t->requests, view_get(r, counts[i]));
-        job_read(r, &row);
-        view_text(view_get(r, "batch"), &text);
-        if (text.n == 0)
-                job_command(&row, &text);
+        request_read(r, &row);
+        t->ids[t->count] = (uint64_t)view_integer(row.id, 0);
+        t->jobs[t->count++] = view_integer(row.jobs, 0);
+        t->idle += view_integer(row.idle, 0);
+        t->running += view_integer(row.running, 0);
+        t->held += view_integer(row.held, 0);
+        table_view(&t->requests, row.id);
+        table_view(&t->requests, row.owner);
+        table_view(&t->requests, row.jobs);
+        table_view(&t->requests, row.idle);
+        table_view(&t->requests, row.running);
+        table_view(&t->requests, row.held);
+        table_view(&t->requests, row.completed);
+        table_view(&t->requests, row.failed);
+        request_name(&row, &text);
         table_text(&t->requests, buf_view(&text));
 }
 

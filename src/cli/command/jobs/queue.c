@@ -64,42 +64,35 @@ static void count_cell(struct table *t, int64_t n, enum table_colour colour)
         table_paint(t, n ? colour : TABLE_DIM);
 }
 
-/* Adds the request's batch name, or its program. */
-static void request_name(struct table *t, struct view request)
+static int add_request(void *arg, struct view request)
 {
-        struct buf text BUF_CLEANUP = {0};
-        struct job_row j;
-
-        job_read(request, &j);
-        view_text(view_get(request, "batch"), &text);
-        if (text.n == 0)
-                job_command(&j, &text);
-        table_text(t, buf_view(&text));
-}
-
-static int add_request(void *arg, struct view r)
-{
+        struct buf name BUF_CLEANUP = {0};
         struct listing *l = arg;
         struct table *t = &l->table;
-        int64_t idle = view_integer(view_get(r, "idle"), 0),
-                running = view_integer(view_get(r, "running"), 0),
-                held = view_integer(view_get(r, "held"), 0), failed = view_integer(view_get(r, "failed"), 0);
+        struct request_row r;
+        int64_t idle, running, held, failed;
 
-        table_view(t, view_get(r, "id"));
-        table_view(t, view_get(r, "owner"));
-        table_time(t, view_integer(view_get(r, "submitted_ms"), 0), l->cli->now_ms);
-        table_view(t, view_get(r, "jobs"));
+        request_read(request, &r);
+        idle = view_integer(r.idle, 0);
+        running = view_integer(r.running, 0);
+        held = view_integer(r.held, 0);
+        failed = view_integer(r.failed, 0);
+        table_view(t, r.id);
+        table_view(t, r.owner);
+        table_time(t, view_integer(r.submitted_ms, 0), l->cli->now_ms);
+        table_view(t, r.jobs);
         count_cell(t, idle, TABLE_YELLOW);
         count_cell(t, running, TABLE_GREEN);
         count_cell(t, held, TABLE_RED);
-        count_cell(t, view_integer(view_get(r, "completed"), 0) - failed, TABLE_PLAIN);
+        count_cell(t, view_integer(r.completed, 0) - failed, TABLE_PLAIN);
         count_cell(t, failed, TABLE_RED);
-        count_cell(t, view_integer(view_get(r, "removed"), 0), TABLE_PLAIN);
-        if (view_integer(view_get(r, "eta_end_ms"), 0))
-                table_duration(t, view_integer(view_get(r, "eta_end_ms"), 0) - l->cli->now_ms);
+        count_cell(t, view_integer(r.removed, 0), TABLE_PLAIN);
+        if (view_integer(r.eta_end_ms, 0))
+                table_duration(t, view_integer(r.eta_end_ms, 0) - l->cli->now_ms);
         else
                 table_text(t, STR(""));
-        request_name(t, r);
+        request_name(&r, &name);
+        table_text(t, buf_view(&name));
         table_end_row(t);
         l->rows++;
         l->idle += idle;
