@@ -125,3 +125,17 @@ void form_warn(struct form *f, unsigned line, const char *fmt, ...)
         MEM_GROW(f->warnings, f->warning_cap, f->warning_count + 1);
         f->warnings[f->warning_count++] = (struct form_warning){.line = line, .text = buf_take(&text)};
 }
+
+void form_add_edge(struct form *f, const struct set *parents, const struct set *children, const char *when)
+{
+        struct buf *out = &f->edges;
+
+        if (set_count(parents) == 0 || set_count(children) == 0)
+                return;
+        if (out->n)
+                buf_char(out, ';');
+        set_print(out, parents);
+        buf_char(out, '>');
+        set_print(out, children);
+        buf_addz(out, when);
+}

@@ -1,7 +1,7 @@
 /* form: the form that every job description is translated to.
  *
- * A front end (condor/, dag/, cwl/, galaxy/, sums/, stork/, tes/) reads a file and gives a form; the command
- * line sends the form to the server as JSON. A form is one request: parts in order, each a template
+ * A front end (condor/, dag/, cwl/, galaxy/, rdl/, sums/, stork/, tes/) reads a file and gives a form; the
+ * command line sends the form to the server as JSON. A form is one request: parts in order, each a template
  * (attributes as ClassAd expression text) with a table of items. Member numbers run through the parts: a
  * part has rows * steps members, row by row. Nothing is expanded: `queue 1000000` is one part with steps =
  * 1000000.
@@ -15,6 +15,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/set.h"
 
 struct form_replica {
         struct str url, host, store; /* host: the host with the disk; empty: reachable from anywhere */
@@ -110,6 +111,10 @@ const struct form_attribute *form_get(const struct form_part *p, struct str name
 void form_set_late(struct form_part *p, struct str name, bool late);
 /* returns its number among the part's variables */
 size_t form_add_variable(struct form_part *p, struct str name);
+/* Adds an edge: the children wait for the parents; nothing if one of them is empty. when: "" or a condition,
+ * as
+ * ":any" (core/model/dependency.h). What grows beyond edges.max is dropped (buf_check). */
+void form_add_edge(struct form *f, const struct set *parents, const struct set *children, const char *when);
 struct form_list *form_add_list(struct form *f); /* borrowed until another is added */
 /* Adds a warning; one that was given before with this line and text is not repeated. */
 void form_warn(struct form *f, unsigned line, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

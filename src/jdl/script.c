@@ -109,6 +109,7 @@ int script_job(const struct form_world *w, const char *file, struct str submit, 
 {
         BUF_CLEANUP struct buf text = {0}, raw = {0}, arguments = {0};
         ARGS_CLEANUP struct args words = {0};
+        size_t before = ret->part_count;
         int rc;
 
         if (script.n > SCRIPT_MAX)
@@ -125,7 +126,7 @@ int script_job(const struct form_world *w, const char *file, struct str submit, 
         if (str_search(submit, STR("\nqueue ")) < 0)
                 buf_addz(&text, "queue\n");
         rc = condor_parse(w, file, buf_view(&text), o, ret, err);
-        for (size_t i = 0; i < ret->part_count && rc == 0; i++)
+        for (size_t i = before; i < ret->part_count && rc == 0; i++)
                 finish(&ret->parts[i], buf_view(&arguments), requirements);
         return rc;
 }

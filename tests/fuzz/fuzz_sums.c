@@ -1,64 +1,9 @@
 /* Descriptions of SUMS: the entities and the XML of who submits. */
+#include "fuzz_form.h"
 #include "jdl/sums/sums.h"
-
-#include <errno.h>
-
-static int no_file(void *arg, const char *path, struct buf *ret)
-{
-        (void)arg;
-        buf_addz(ret, "/d/a\nfile://n1/d/b.c\n# no\nroot://x//y\n");
-        return path[0] == 'n' ? -ENOENT : 0;
-}
-
-static int some_paths(void *arg, const char *pattern, char want, void (*each)(void *to, struct str path),
-                      void *to)
-{
-        (void)arg;
-        if (want == 'd' || pattern[0] == 'n')
-                return 0;
-        each(to, STR("/d/a b"));
-        each(to, STR("/d/c/"));
-        return 0;
-}
-
-static int some_files(void *arg, struct str name, struct str query, bool events, const char *order,
-                      void (*fn)(void *to, const struct form_found *f), void *to, struct err *err)
-{
-        const struct form_replica replicas[] = {{STR("file://n1/d/a%20b"), STR("n1"), STR("local")},
-                                                {STR("file:/d/a b"), STR("n2"), {0}}};
-
-        (void)arg;
-        (void)err;
-        (void)events;
-        (void)name;
-        for (int i = 0; i < 3 && query.n; i++)
-                fn(to,
-                   &(struct form_found){
-                           .events = 7, .order = str_of(order), .replicas = replicas, .replica_count = 2});
-        return 0;
-}
-
-static const char *get_environment(void *arg, const char *name)
-{
-        (void)arg;
-        return name[0] == 'H' ? "/home/$(ann)" : NULL;
-}
-
-static int run(void *arg, const char *command, struct buf *ret_stdout)
-{
-        (void)arg;
-        buf_addz(ret_stdout, command);
-        return 0;
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        static const struct form_world world = {.read_file = no_file,
-                                                .glob = some_paths,
-                                                .catalog = some_files,
-                                                .getenv = get_environment,
-                                                .run = run,
-                                                .cwd = "/home/ann"};
         static const struct entity given[] = {{STR("out"), STR("<&>'\"")}};
         struct condor_options options = {.filesystem_domain = "d", .submit_host = "h"};
         struct sums_told told = {0};
@@ -66,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct err err = {""};
 
         form_init(&form);
-        sums_parse(&world,
+        sums_parse(&some_world,
                    &(struct sums_job){.file = "f",
                                       .text = str_make((const char *)data, size),
                                       .entities = given,

@@ -1,5 +1,5 @@
-/* Runs the submit files, or DAG files, of a folder and compares what they become with what is kept beside
- * them.
+/* Runs the submit files, DAG files, or composite requests in RDL, of a folder and compares what they become
+ * with what is kept beside them.
  *
  * A line "#-a TEXT" in a submit file is an option -a TEXT. The world is always the same: files are those of
  * the folder, the environment is the one below, and the time stands still. */
@@ -16,6 +16,7 @@
 #include "jdl/condor/condor.h"
 #include "jdl/dag/dag.h"
 #include "jdl/form_json.h"
+#include "jdl/rdl/rdl.h"
 
 static int read_file(void *arg, const char *path, struct buf *ret)
 {
@@ -131,7 +132,7 @@ static void indent(struct str json, struct buf *out)
 /* What a file becomes: its form as JSON (empty when it is wrong), and its warnings or error. */
 static void become(const char *file, struct buf *ret_json, struct buf *ret_text)
 {
-        BUF_CLEANUP struct buf text = {0}, line = {0};
+        BUF_CLEANUP struct buf text = {0}, line = {0}, name = {0};
         char *extra[EXTRA_MAX];
         struct condor_options o = {.filesystem_domain = "fs.example",
                                    .submit_host = "here.example",
@@ -149,6 +150,12 @@ static void become(const char *file, struct buf *ret_json, struct buf *ret_text)
         if (str_ends(str_of(file), STR(".dag")))
                 r = dag_parse(&world, file, buf_view(&text), &(struct dag_options){.condor = &o}, &form, &sum,
                               &err);
+        else if (str_ends(str_of(file), STR(".rdl")))
+                r = rdl_parse(&world,
+                              &(struct sums_job){.file = file,
+                                                 .text = buf_view(&text),
+                                                 .request_id = "0123456789abcdef0123456789abcdef"},
+                              &o, &form, &name, &err);
         else
                 r = condor_parse(&world, file, buf_view(&text), &o, &form, &err);
         for (size_t i = 0; i < form.warning_count && r == 0; i++)
@@ -157,6 +164,8 @@ static void become(const char *file, struct buf *ret_json, struct buf *ret_text)
         if (r) {
                 buf_printf(ret_text, "%s\n", err.text);
         } else {
+                if (str_ends(str_of(file), STR(".rdl")))
+                        buf_str(ret_text, buf_view(&form.notes));
                 form_write_json(&line, &form, &(struct form_body){0});
                 indent(buf_view(&line), ret_json);
         }
@@ -193,7 +202,8 @@ static int settle(const char *file, const char *suffix, const struct buf *text, 
 
 static int is_submit_file(const struct dirent *d)
 {
-        return str_ends(str_of(d->d_name), STR(".sub")) || str_ends(str_of(d->d_name), STR(".dag"));
+        return str_ends(str_of(d->d_name), STR(".sub")) || str_ends(str_of(d->d_name), STR(".dag")) ||
+               str_ends(str_of(d->d_name), STR(".rdl"));
 }
 
 int main(int argc, char **argv)

@@ -15,13 +15,15 @@ def blocks(language):
 
 
 def test_the_guide(instance):
-    up, scan, dry, submit, again, results, sums = blocks("sh")
+    up, scan, dry, submit, again, results, sums, composite = blocks("sh")
     description, = blocks("text")
     xml, = blocks("xml")
+    rdl, = blocks("yaml")
     assert up.startswith("drover up ")
     instance.up()
     instance.write("count.sub", description)
     instance.write("count.xml", xml)
+    instance.write("hist.rdl.yaml", rdl)
 
     def typed(script):
         p = subprocess.run(["bash", "-ec", script], cwd=instance.work, env=instance.env, stdout=subprocess.PIPE,
@@ -30,10 +32,12 @@ def test_the_guide(instance):
         return p.stdout
 
     files = [p for p in glob.glob("/usr/include/linux/**/*.h", recursive=True) if os.path.isfile(p) and os.path.getsize(p) < 100000]
-    lines = 0
+    lines = size = 0
     for path in files:
         with open(path, "rb") as f:
-            lines += f.read().count(b"\n")
+            data = f.read()
+        lines += data.count(b"\n")
+        size += len(data)
     assert len(files) > 100 and re.search(r"^\d+ ", typed(scan), re.M)
     assert f"{len(files)} files" in typed(dry)
     assert f"{lines} lines" in typed(submit)
@@ -41,3 +45,5 @@ def test_the_guide(instance):
     assert len(re.findall(r"^file:\S+/counts/lines\.\d+$", typed(results), re.M)) == 3
     assert f"{lines} lines" in typed(sums)
     assert len(glob.glob(os.path.join(instance.work, "sched*"))) == 2
+    said = typed(composite)
+    assert "merge both: lines and bytes" in said and f"{lines + size} lines and bytes" in said

@@ -13,6 +13,7 @@ struct reader {
         const char *name;
         char *file; /* the name, as all nodes refer to it */
         unsigned nodes;
+        size_t bytes; /* of words; one that aliases name counts each time */
         struct err *err;
 };
 
@@ -106,6 +107,8 @@ static int convert(struct reader *r, int id, unsigned depth, struct doc **ret)
                 return fail_node(r, n, "this is nested too deep");
         if (++r->nodes > DOC_NODES_MAX)
                 return fail_node(r, n, "the file holds too many values");
+        if (n->type == YAML_SCALAR_NODE && (r->bytes += scalar(n).n) > DOC_BYTES_MAX)
+                return fail_node(r, n, "the file's values are too long");
         d = mem_new(struct doc);
         d->line = (unsigned)n->start_mark.line + 1;
         d->file = r->file;

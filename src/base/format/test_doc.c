@@ -108,6 +108,16 @@ static void does_not_grow(void **state)
         }
         assert_int_equal(doc_parse("f", buf_view(&text), &d, &err), -EINVAL);
         assert_non_null(strstr(err.text, "the file holds too many values"));
+        buf_reset(&text);
+        buf_addz(&text, "a: &a '");
+        for (unsigned i = 0; i < (1u << 20); i++)
+                buf_char(&text, 'x');
+        buf_addz(&text, "'\nb: [");
+        for (unsigned i = 0; i < 70; i++)
+                buf_printf(&text, "%s*a", i ? ", " : "");
+        buf_addz(&text, "]\n");
+        assert_int_equal(doc_parse("f", buf_view(&text), &d, &err), -EINVAL);
+        assert_string_equal(err.text, "f:1: the file's values are too long");
 }
 
 static int count_words(void *arg, struct str word, struct err *err)

@@ -21,6 +21,7 @@
 #include "jdl/condor/condor.h"
 #include "jdl/cwl/cwl.h"
 #include "jdl/dag/plan.h"
+#include "jdl/rdl/rdl.h"
 #include "jdl/stork/stork.h"
 
 #define ITEMS_INLINE    (256u << 10) /* bytes of items in the body; more go ahead as an upload */
@@ -167,17 +168,19 @@ static void write_request_id(const struct submit *s, struct buf *out)
                         buf_char(out, *z);
 }
 
-static int parse_sums(struct submit *s, struct str text, const struct form_world *w,
+/* Reads a description of SUMS, or a composite request in RDL. */
+static int parse_sums(struct submit *s, struct str text, bool rdl, const struct form_world *w,
                       const struct condor_options *o, struct err *err)
 {
         struct buf id BUF_CLEANUP = {0};
         struct sums_job job = {
                 .file = s->file, .text = text, .entities = s->entities, .entity_count = s->entity_count};
 
-        s->language = SUBMIT_SUMS;
+        s->language = rdl ? SUBMIT_RDL : SUBMIT_SUMS;
         write_request_id(s, &id);
         job.request_id = buf_z(&id);
-        return sums_parse(w, &job, o, &s->form, &s->sums, err);
+        return rdl ? rdl_parse(w, &job, o, &s->form, &s->sums.name, err)
+                   : sums_parse(w, &job, o, &s->form, &s->sums, err);
 }
 
 static int description_parse(struct submit *s, const struct form_world *w, const struct condor_options *o,
@@ -201,8 +204,8 @@ static int description_parse(struct submit *s, const struct form_world *w, const
         if (s->text.p)
                 return condor_parse(w, s->file, s->text, o, &s->form, err);
         rc = read_description(s->file, &text, err);
-        if (rc == 0 && sums_is(buf_view(&text)))
-                return parse_sums(s, buf_view(&text), w, o, err);
+        if (rc == 0 && (rdl_is(buf_view(&text)) || sums_is(buf_view(&text))))
+                return parse_sums(s, buf_view(&text), rdl_is(buf_view(&text)), w, o, err);
         if (rc == 0 && stork_is(buf_view(&text))) {
                 struct buf ads BUF_CLEANUP = {0};
 

@@ -14,7 +14,7 @@
 
 #define SUBMIT_LINES_MAX 256 /* maximum number of --append options */
 
-enum submit_language { SUBMIT_CONDOR, SUBMIT_GALAXY, SUBMIT_CWL, SUBMIT_DAG, SUBMIT_SUMS };
+enum submit_language { SUBMIT_CONDOR, SUBMIT_GALAXY, SUBMIT_CWL, SUBMIT_DAG, SUBMIT_SUMS, SUBMIT_RDL };
 
 struct submit {
         struct cli *cli;
@@ -35,9 +35,9 @@ struct submit {
         bool no_rescue;                /* DAG: rescue files beside it are not read */
         const char *rescue;            /* DAG: rescue file to read; NULL: no_rescue decides */
         struct dag_summary dag;        /* set after a DAG was read */
-        const struct entity *entities; /* values for a SUMS template; borrowed */
+        const struct entity *entities; /* values for a template of SUMS or RDL; borrowed */
         size_t entity_count;
-        struct sums_told sums; /* set after a SUMS description was read */
+        struct sums_told sums; /* set after a SUMS description was read; of RDL the name only */
         /* DAG: URL of the store that its data are planned through (jdl/dag/plan.h), or NULL */
         const char *stage;
         uint64_t stage_space, stage_file_size, stage_reserve_s;

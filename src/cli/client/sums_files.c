@@ -156,13 +156,41 @@ static int write_jobs(const struct submit *s)
         return code;
 }
 
+/* The jobs of a part of the request. Returns how many rows are left of the report's most. */
+static unsigned write_pieces(const struct form_part *part, uint64_t first, unsigned left, struct buf *out)
+{
+        struct str rows = buf_view(&part->items);
+        struct piece p;
+
+        for (; left && next_piece(&rows, &p); first++, left--) {
+                buf_printf(out, "%8llu %8llu  ", (unsigned long long)first, (unsigned long long)p.count);
+                human_safe(out, p.where);
+                buf_char(out, '\n');
+        }
+        if (rows.n)
+                buf_printf(out, "  and more; %u jobs are listed\n", REPORT_ROWS_MAX);
+        return left;
+}
+
+static void write_attributes(const struct form_part *part, struct buf *out)
+{
+        const struct form_attribute *name = form_get(part, STR("DAGNodeName"));
+
+        buf_printf(out, "\nattributes%s%s\n", name ? " of " : "", name ? name->text : "");
+        for (size_t a = 0; a < part->attribute_count; a++)
+                if (strcmp(part->attributes[a].name, "Arguments") != 0) {
+                        buf_printf(out, "  %s = ", part->attributes[a].name);
+                        human_safe(out, str_of(part->attributes[a].text));
+                        buf_char(out, '\n');
+                }
+}
+
 static void write_report(const struct submit *s, int64_t id, struct buf *out)
 {
-        const struct form_part *part = &s->form.parts[0];
-        struct str rows = buf_view(&part->items);
+        const struct form *f = &s->form;
         struct buf name BUF_CLEANUP = {0};
-        uint64_t n = 0;
-        struct piece p;
+        unsigned left = REPORT_ROWS_MAX;
+        uint64_t first = 0;
 
         path_in(NULL, s, "", &name);
         buf_printf(out, "request    %s", buf_z(&name) + 5);
@@ -170,34 +198,26 @@ static void write_report(const struct submit *s, int64_t id, struct buf *out)
                 buf_printf(out, ", number %lld at the server", (long long)id);
         else
                 buf_addz(out, ", simulated: nothing was submitted");
-        buf_printf(out, "\nfile       %s\njobs       %llu\n", s->file,
-                   (unsigned long long)form_members(&s->form));
+        buf_printf(out, "\nfile       %s\njobs       %llu\n", s->file, (unsigned long long)form_members(f));
         if (s->sums.name.n)
                 buf_printf(out, "name       " STR_FMT "\n", STR_ARG(buf_view(&s->sums.name)));
-        for (size_t i = 0; i < s->form.warning_count; i++)
-                buf_printf(out, "warning    line %u: %s\n", s->form.warnings[i].line,
-                           s->form.warnings[i].text);
-        if (s->form.notes.n)
-                buf_printf(out, "\n" STR_FMT, STR_ARG(buf_view(&s->form.notes)));
-        if (s->form.list_count) {
+        for (size_t i = 0; i < f->warning_count; i++)
+                buf_printf(out, "warning    line %u: %s\n", f->warnings[i].line, f->warnings[i].text);
+        if (f->notes.n)
+                buf_printf(out, "\n" STR_FMT, STR_ARG(buf_view(&f->notes)));
+        if (f->list_count)
                 buf_printf(out, "\n%8s %8s  %s\n", "JOB", "FILES", "WHERE THEY CAN BE PROCESSED");
-                for (; n < REPORT_ROWS_MAX && next_piece(&rows, &p); n++) {
-                        buf_printf(out, "%8llu %8llu  ", (unsigned long long)n, (unsigned long long)p.count);
-                        human_safe(out, p.where);
-                        buf_char(out, '\n');
-                }
-                if (rows.n)
-                        buf_printf(out, "  and more; %u jobs are listed\n", REPORT_ROWS_MAX);
+        for (size_t i = 0; i < f->part_count; i++) {
+                if (form_get(&f->parts[i], STR("DatasetList")))
+                        left = write_pieces(&f->parts[i], first, left, out);
+                first += f->parts[i].rows * f->parts[i].steps;
         }
-        buf_addz(out, "\nattributes\n");
-        for (size_t a = 0; a < part->attribute_count; a++)
-                if (strcmp(part->attributes[a].name, "Arguments") != 0) {
-                        buf_printf(out, "  %s = ", part->attributes[a].name);
-                        human_safe(out, str_of(part->attributes[a].text));
-                        buf_char(out, '\n');
-                }
-        buf_printf(out, "\ncommand\n" STR_FMT, STR_ARG(buf_view(&s->sums.command)));
-        buf_printf(out, "\nscript of a job\n" STR_FMT, STR_ARG(buf_view(&s->sums.script)));
+        for (size_t i = 0; i < f->part_count; i++)
+                write_attributes(&f->parts[i], out);
+        if (s->sums.command.n)
+                buf_printf(out, "\ncommand\n" STR_FMT, STR_ARG(buf_view(&s->sums.command)));
+        if (s->sums.script.n)
+                buf_printf(out, "\nscript of a job\n" STR_FMT, STR_ARG(buf_view(&s->sums.script)));
 }
 
 void sums_files_report(const struct submit *s, struct buf *out)

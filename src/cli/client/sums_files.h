@@ -1,4 +1,4 @@
-/* sums_files: files that a submit of a SUMS description leaves in the user's folders.
+/* sums_files: files that a submit of a description of SUMS or RDL leaves in the user's folders.
  *
  * The report (schedREQUESTID.report) is always written: the jobs, their files and where these can be
  * processed, the command, and the warnings. A simulated submit also leaves each job's list of files and a

@@ -93,8 +93,7 @@ static const struct option_row up_options[] = {
 static const struct option_row submit_options[] = {
         {"session", 0, OPTION_TEXT, "FILE",
          "Leave a file by which other commands find the request (--session FILE). A description of SUMS "
-         "leaves one "
-         "anyway."},
+         "or RDL leaves one anyway."},
         {"append", 'a', OPTION_LIST, "'ATTR = VALUE'",
          "Add a line to the description, in front of its first queue statement. May be given several times."},
         {"wait", 'w', OPTION_FLAG, NULL, "Wait until all jobs are done and exit as `drover wait` does."},

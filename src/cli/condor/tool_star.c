@@ -25,7 +25,7 @@ static int submit_file(struct cli *cli, const struct flags *f, const char *file,
         s.entities = entities;
         s.entity_count = count;
         code = submit_read(&s);
-        if (code == 0 && s.language != SUBMIT_SUMS)
+        if (code == 0 && s.language != SUBMIT_SUMS && s.language != SUBMIT_RDL)
                 code = cli_error(
                         1, "%s is not a description of SUMS, which is XML; drover submit takes others", file);
         if (code == 0 && !s.sums.simulate) {

@@ -31,6 +31,10 @@ struct condor_source {
         uint64_t files_max, events_max; /* limits on the files found that are used; 0: all */
         bool every_copy;                /* every replica counts as a file */
         const char *store;              /* store whose replicas are preferred; NULL: none */
+        /* The files themselves, one a line, as in a list; url is what messages call them. p NULL: url says
+         * which they are. */
+        struct str lines;
+        uint64_t tag; /* of the first line; each line has the next one; 0: the lines have none */
         unsigned line;
 };
 enum condor_list_syntax {
@@ -46,6 +50,9 @@ struct condor_dataset {
         const char *order;
         uint64_t time_s; /* time of a job, for files_per_hour; 0: allowed_execute_duration is used */
         bool base_name;  /* $(DatasetBase): the first file's name up to its first dot */
+        /* Called for each file that has a tag: which row it is in. May be NULL. */
+        void (*on_file)(void *arg, uint64_t row, uint64_t tag);
+        void *arg;
 };
 
 struct condor_options {

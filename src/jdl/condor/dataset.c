@@ -27,6 +27,7 @@ struct found {
         struct str hosts; /* key of a group */
         struct str order; /* the value that files are ordered by */
         uint64_t bytes, events;
+        uint64_t tag;           /* of struct condor_source; 0: none */
         bool has_size, fetched; /* fetched: path is a URL that the agent fetches */
 };
 struct dataset {
@@ -37,6 +38,7 @@ struct dataset {
         const struct condor_source *source; /* source being read; NULL: the keyword */
         size_t taken;                       /* files of the source */
         uint64_t taken_events;
+        uint64_t tag; /* of the line being read; 0: it has none */
         struct arena arena;
         struct found *files;
         size_t count, cap;
@@ -110,6 +112,7 @@ static void add_file(struct dataset *d, struct str path, struct str hosts, const
         *file = (struct found){.path = arena_str(&d->arena, path),
                                .bytes = f ? f->bytes : 0,
                                .events = f ? f->events : 0,
+                               .tag = d->tag,
                                .order = f ? arena_str(&d->arena, f->order) : STR_NONE,
                                .has_size = f && f->has_size};
         d->taken++;
@@ -312,7 +315,9 @@ static void add_lines(struct dataset *d, struct str rest)
                 } else {
                         add_here(d, line);
                 }
+                d->tag += d->tag != 0;
         }
+        d->tag = 0;
 }
 
 static int from_list(struct dataset *d, struct str name)
@@ -404,6 +409,11 @@ static int from_patterns(struct dataset *d, struct str patterns)
 
 static int find_source(struct dataset *d)
 {
+        if (d->source && d->source->lines.p) {
+                d->tag = d->source->tag;
+                add_lines(d, d->source->lines);
+                return 0;
+        }
         if (d->source && str_istarts(d->spec, STR("command:")))
                 return from_command(d, str_trim(str_skip(d->spec, 8)));
         if (d->source && str_istarts(d->spec, STR("file:")))
@@ -701,6 +711,10 @@ static int write_rows(struct dataset *d, const struct dataset_piece *pieces, siz
                 }
                 if (d->any_fetched)
                         rc = write_fetched(d, piece, &list->text);
+                for (size_t k = piece->first; d->from && d->from->on_file && k < piece->first + piece->count;
+                     k++)
+                        if (d->files[k].tag)
+                                d->from->on_file(d->from->arg, i, d->files[k].tag);
                 if (d->from && d->from->base_name)
                         write_base(d->files[piece->first].path, &p->items);
                 buf_char(&p->items, '\n');

@@ -598,21 +598,6 @@ static int add_parents(struct making *x, uint32_t node, struct set *to)
         return rc;
 }
 
-static void print_edge(struct making *x, const struct set *parents, const struct set *children,
-                       const char *when)
-{
-        struct buf *out = &x->reader->form->edges;
-
-        if (set_count(parents) == 0 || set_count(children) == 0)
-                return;
-        if (out->n)
-                buf_char(out, ';');
-        set_print(out, parents);
-        buf_char(out, '>');
-        set_print(out, children);
-        buf_addz(out, when);
-}
-
 static int make_edge(struct making *x, const struct dag_arrow *a, uint64_t *ret_edges)
 {
         struct set parents = {0}, children = {0};
@@ -626,7 +611,7 @@ static int make_edge(struct making *x, const struct dag_arrow *a, uint64_t *ret_
                 add_members(x, n, &children);
         }
         if (!rc)
-                print_edge(x, &parents, &children, "");
+                form_add_edge(x->reader->form, &parents, &children, "");
         *ret_edges += (uint64_t)a->parents * a->children;
         set_deinit(&parents);
         set_deinit(&children);
@@ -656,7 +641,7 @@ static void edge_between(struct making *x, const struct dag_unit *from, const st
                 add_unit(x, to, &children);
         if (to_too)
                 add_unit(x, to_too, &children);
-        print_edge(x, &parents, &children, when);
+        form_add_edge(x->reader->form, &parents, &children, when);
         set_deinit(&parents);
         set_deinit(&children);
 }
@@ -673,7 +658,8 @@ static void make_retry(struct making *x, const struct dag_node *n, unsigned atte
         for (unsigned before = n->has_unless ? 0 : attempt - 1; before < attempt; before++) {
                 set_deinit(&parents);
                 add_unit(x, unit_of(x->reader, n, before, decider(n)), &parents);
-                print_edge(x, &parents, &children, condition(when, "retry", n->has_unless, n->unless));
+                form_add_edge(x->reader->form, &parents, &children,
+                              condition(when, "retry", n->has_unless, n->unless));
         }
         set_deinit(&parents);
         set_deinit(&children);
@@ -707,12 +693,12 @@ static void make_kinds(struct making *x)
         memset(of, 0, sizeof(of));
         for (uint32_t i = 0; i < x->reader->node_count; i++)
                 add_members(x, &x->reader->nodes[i], &of[x->reader->nodes[i].kind]);
-        print_edge(x, &of[DAG_NODE], &of[DAG_FINAL], ":any");
-        print_edge(x, &of[DAG_PROVISIONER], &of[DAG_NODE], ":start");
+        form_add_edge(x->reader->form, &of[DAG_NODE], &of[DAG_FINAL], ":any");
+        form_add_edge(x->reader->form, &of[DAG_PROVISIONER], &of[DAG_NODE], ":start");
         set_copy(&all, &of[DAG_NODE]);
         set_add_all(&all, &of[DAG_FINAL]);
         set_add_all(&of[DAG_SERVICE], &of[DAG_PROVISIONER]);
-        print_edge(x, &all, &of[DAG_SERVICE], ":stop");
+        form_add_edge(x->reader->form, &all, &of[DAG_SERVICE], ":stop");
         set_deinit(&all);
         for (unsigned k = 0; k <= DAG_PROVISIONER; k++)
                 set_deinit(&of[k]);

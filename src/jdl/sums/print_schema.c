@@ -7,6 +7,6 @@ int main(void)
 {
         BUF_CLEANUP struct buf out = {0};
 
-        sums_write_schema(&out);
+        schema_write(&sums_schema, &out);
         return fwrite(out.p, 1, out.n, stdout) == out.n && fflush(stdout) == 0 ? 0 : 1;
 }

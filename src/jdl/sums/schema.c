@@ -1,6 +1,8 @@
 #include "jdl/sums/schema.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <string.h>
 
 #define ANY 0
 
@@ -30,10 +32,10 @@ static const struct sums_attribute job[] = {
         {"splitBy", SUMS_TEXT, false},
         {0},
 };
-static const struct sums_attribute stream[] = {
+const struct sums_attribute sums_stream_attributes[] = {
         {"URL", SUMS_TEXT, false}, {"discard", SUMS_BOOLEAN, false}, {0}};
-static const struct sums_attribute standard_input[] = {{"URL", SUMS_TEXT, true}, {0}};
-static const struct sums_attribute input[] = {
+const struct sums_attribute sums_standard_input_attributes[] = {{"URL", SUMS_TEXT, true}, {0}};
+const struct sums_attribute sums_input_attributes[] = {
         {"URL", SUMS_TEXT, true},
         {"nFiles", SUMS_ALL_OR_COUNT, false},
         {"singleCopy", SUMS_BOOLEAN, false},
@@ -41,23 +43,23 @@ static const struct sums_attribute input[] = {
         {"limitByEvents", SUMS_BOOLEAN, false},
         {0},
 };
-static const struct sums_attribute output[] = {
+const struct sums_attribute sums_output_attributes[] = {
         {"fromScratch", SUMS_TEXT, true}, {"toURL", SUMS_TEXT, true}, {0}};
-static const struct sums_attribute sandbox[] = {{"installer", SUMS_TEXT, false}, {0}};
-static const struct sums_attribute package[] = {{"name", SUMS_TEXT, false}, {0}};
+const struct sums_attribute sums_sandbox_attributes[] = {{"installer", SUMS_TEXT, false}, {0}};
+const struct sums_attribute sums_package_attributes[] = {{"name", SUMS_TEXT, false}, {0}};
 
-const struct sums_element sums_elements[] = {
+static const struct sums_element elements[] = {
         {"job", NULL, job, SUMS_TEXT, false, 1, 1},
         {"command", "job", none, SUMS_TEXT, true, 1, 1},
         {"shell", "job", none, SUMS_TEXT, true, 0, 1},
-        {"SandBox", "job", sandbox, SUMS_TEXT, false, 0, 1},
-        {"Package", "SandBox", package, SUMS_TEXT, false, 1, ANY},
+        {"SandBox", "job", sums_sandbox_attributes, SUMS_TEXT, false, 0, 1},
+        {"Package", "SandBox", sums_package_attributes, SUMS_TEXT, false, 1, ANY},
         {"File", "Package", none, SUMS_TEXT, true, 1, ANY},
-        {"stdin", "job", standard_input, SUMS_TEXT, false, 0, 1},
-        {"stdout", "job", stream, SUMS_TEXT, false, 0, 1},
-        {"stderr", "job", stream, SUMS_TEXT, false, 0, 1},
-        {"input", "job", input, SUMS_TEXT, false, 0, ANY},
-        {"output", "job", output, SUMS_TEXT, false, 0, ANY},
+        {"stdin", "job", sums_standard_input_attributes, SUMS_TEXT, false, 0, 1},
+        {"stdout", "job", sums_stream_attributes, SUMS_TEXT, false, 0, 1},
+        {"stderr", "job", sums_stream_attributes, SUMS_TEXT, false, 0, 1},
+        {"input", "job", sums_input_attributes, SUMS_TEXT, false, 0, ANY},
+        {"output", "job", sums_output_attributes, SUMS_TEXT, false, 0, ANY},
         {"Generator", "job", none, SUMS_TEXT, false, 0, 1},
         {"Location", "Generator", none, SUMS_TEXT, true, 0, 1},
         {"ReportLocation", "Generator", none, SUMS_TEXT, true, 0, 1},
@@ -78,6 +80,7 @@ const struct sums_element sums_elements[] = {
         {"Priority", "ResourceUsage", none, SUMS_INTEGER, true, 0, 1},
         {0},
 };
+const struct schema sums_schema = {"a description of SUMS", "drover-sums(7)", elements};
 
 static const char *const rights[] = {
         [SUMS_TEXT] = "a text",
@@ -88,9 +91,23 @@ static const char *const rights[] = {
         [SUMS_ALL_OR_COUNT] = "\"all\" or a whole number of at least 1",
         [SUMS_SYNTAX] = "paths, rootd or xrootd",
         [SUMS_ANYTHING] = "anything",
+        [SUMS_ID] = "a name of letters, digits, . _ and -, which begins with a letter,",
+        [SUMS_IDREF] = "the ID of another element",
+        [SUMS_WHEN] = "ok, any or fail",
+        [SUMS_PROGRAM] = "program, module or preset",
 };
 
 /* ---- checks */
+
+static bool is_name(struct str s)
+{
+        if (s.n == 0 || s.n > 64 || !(isalpha((unsigned char)s.p[0]) || s.p[0] == '_'))
+                return false;
+        for (size_t i = 0; i < s.n; i++)
+                if (!isalnum((unsigned char)s.p[i]) && !strchr("._-", s.p[i]))
+                        return false;
+        return true;
+}
 
 static bool is_value(enum sums_type type, struct str s)
 {
@@ -106,13 +123,15 @@ static bool is_value(enum sums_type type, struct str s)
         case SUMS_INTEGER: return str_to_i64(s, &integer) == 0;
         case SUMS_ALL_OR_COUNT: return str_ieqz(s, "all") || is_value(SUMS_COUNT, s);
         case SUMS_SYNTAX: return str_eqz(s, "paths") || str_eqz(s, "rootd") || str_eqz(s, "xrootd");
+        case SUMS_ID:
+        case SUMS_IDREF: return is_name(s);
+        case SUMS_WHEN: return str_eqz(s, "ok") || str_eqz(s, "any") || str_eqz(s, "fail");
+        case SUMS_PROGRAM: return str_eqz(s, "program") || str_eqz(s, "module") || str_eqz(s, "preset");
         default: return true;
         }
 }
 
-static int fail_element(const struct xml *x, struct err *err, const char *fmt, ...)
-        __attribute__((format(printf, 3, 4)));
-static int fail_element(const struct xml *x, struct err *err, const char *fmt, ...)
+int schema_fail(const struct xml *x, struct err *err, const char *fmt, ...)
 {
         struct err what = {{0}};
         va_list ap;
@@ -124,11 +143,11 @@ static int fail_element(const struct xml *x, struct err *err, const char *fmt, .
 }
 
 /* Appends the names, separated by commas. */
-static void list_elements(const char *within, struct buf *out)
+static void list_elements(const struct schema *s, const char *within, struct buf *out)
 {
         size_t start = out->n;
 
-        for (const struct sums_element *e = sums_elements; e->name; e++)
+        for (const struct sums_element *e = s->elements; e->name; e++)
                 if (e->within && within && strcmp(e->within, within) == 0)
                         buf_printf(out, "%s<%s>", out->n > start ? ", " : "", e->name);
 }
@@ -160,31 +179,32 @@ static int check_attributes(const struct xml *x, const struct sums_element *e, s
                         a++;
                 list_attributes(e, &list);
                 if (!a->name && !is_xml_own(given->name))
-                        return fail_element(x, err, " has no attribute %.100s; it may have %s", given->name,
-                                            buf_z(&list));
+                        return schema_fail(x, err, " has no attribute %.100s; it may have %s", given->name,
+                                           buf_z(&list));
                 if (a->name && !is_value(a->type, str_trim(str_of(given->value))))
-                        return fail_element(x, err, " %s=\"%.100s\" is not right: %s is expected", a->name,
-                                            given->value, rights[a->type]);
+                        return schema_fail(x, err, " %s=\"%.100s\" is not right: %s is expected", a->name,
+                                           given->value, rights[a->type]);
         }
         for (const struct sums_attribute *a = e->attributes; a->name; a++)
                 if (a->required && (!xml_get(x, a->name) || !*xml_get(x, a->name)))
-                        return fail_element(x, err, " has no %s, which it needs: %s is expected", a->name,
-                                            rights[a->type]);
+                        return schema_fail(x, err, " has no %s, which it needs: %s is expected", a->name,
+                                           rights[a->type]);
         return 0;
 }
 
-static const struct sums_element *find_element(const char *name, const char *within)
+const struct sums_element *schema_element(const struct schema *s, const char *name, const char *within)
 {
-        for (const struct sums_element *e = sums_elements; e->name; e++)
+        for (const struct sums_element *e = s->elements; e->name; e++)
                 if (strcmp(e->name, name) == 0 && (!e->within == !within) &&
                     (!within || strcmp(e->within, within) == 0))
                         return e;
         return NULL;
 }
 
-static int check_times(const struct xml *x, const struct sums_element *e, struct err *err)
+static int check_times(const struct schema *s, const struct xml *x, const struct sums_element *e,
+                       struct err *err)
 {
-        for (const struct sums_element *in = sums_elements; in->name; in++) {
+        for (const struct sums_element *in = s->elements; in->name; in++) {
                 const struct xml *last = NULL;
                 unsigned times = 0;
 
@@ -196,10 +216,9 @@ static int check_times(const struct xml *x, const struct sums_element *e, struct
                                 last = i;
                         }
                 if (times < in->least)
-                        return fail_element(x, err, " has no <%s>, which it needs", in->name);
+                        return schema_fail(x, err, " has no <%s>, which it needs", in->name);
                 if (in->most && times > in->most)
-                        return fail_element(last, err, " is there %u times, and %u is right", times,
-                                            in->most);
+                        return schema_fail(last, err, " is there %u times, and %u is right", times, in->most);
         }
         return 0;
 }
@@ -209,17 +228,18 @@ static int check_text(const struct xml *x, const struct sums_element *e, struct 
         struct str text = xml_text(x);
 
         if (!e->has_text && text.n)
-                return fail_element(x, err, " has the text \"" STR_FMT "\", and is to have elements only",
-                                    STR_ARG(str_head(text, 60)));
+                return schema_fail(x, err, " has the text \"" STR_FMT "\", and is to have elements only",
+                                   STR_ARG(str_head(text, 60)));
         if (e->has_text && e->text == SUMS_TEXT && text.n == 0)
-                return fail_element(x, err, " is empty: %s is expected", rights[e->text]);
+                return schema_fail(x, err, " is empty: %s is expected", rights[e->text]);
         if (e->has_text && !is_value(e->text, text))
-                return fail_element(x, err, " \"" STR_FMT "\" is not right: %s is expected",
-                                    STR_ARG(str_head(text, 60)), rights[e->text]);
+                return schema_fail(x, err, " \"" STR_FMT "\" is not right: %s is expected",
+                                   STR_ARG(str_head(text, 60)), rights[e->text]);
         return 0;
 }
 
-static int check_element(const struct xml *x, const struct sums_element *e, struct err *err)
+static int check_element(const struct schema *s, const struct xml *x, const struct sums_element *e,
+                         struct err *err)
 {
         int rc = e->text == SUMS_ANYTHING ? 0 : check_attributes(x, e, err);
 
@@ -228,43 +248,50 @@ static int check_element(const struct xml *x, const struct sums_element *e, stru
         if (rc != 0 || e->text == SUMS_ANYTHING)
                 return rc;
         if (rc == 0)
-                rc = check_times(x, e, err);
+                rc = check_times(s, x, e, err);
         for (const struct xml *i = x->first; i && rc == 0; i = i->next) {
-                const struct sums_element *in = find_element(i->name, e->name);
+                const struct sums_element *in = schema_element(s, i->name, e->name);
                 BUF_CLEANUP struct buf list = {0};
 
-                list_elements(e->name, &list);
-                rc = in       ? check_element(i, in, err)
-                     : list.n ? fail_element(i, err, " is not known within <%s>; it may have %s", e->name,
-                                             buf_z(&list))
-                              : fail_element(i, err, " is not known within <%s>, which has text only",
-                                             e->name);
+                list_elements(s, e->name, &list);
+                rc = in ? check_element(s, i, in, err)
+                     : list.n
+                             ? schema_fail(i, err, " is not known within <%s>; it may have %s", e->name,
+                                           buf_z(&list))
+                             : schema_fail(i, err, " is not known within <%s>, which has text only", e->name);
         }
         return rc;
 }
 
-int sums_check(const struct xml *root, struct err *err)
+int schema_check(const struct schema *s, const struct xml *root, struct err *err)
 {
-        const struct sums_element *e = find_element(root->name, NULL);
+        const struct sums_element *e = schema_element(s, root->name, NULL);
 
         if (!e)
-                return fail_element(root, err,
-                                    " is not a description of SUMS: the outermost element is <job>");
-        return check_element(root, e, err);
+                return schema_fail(root, err, " is not %s: the outermost element is <%s>", s->what,
+                                   s->elements->name);
+        return check_element(s, root, e, err);
 }
 
 /* ---- the file */
 
 static const char *const schema_types[] = {
-        [SUMS_TEXT] = "xs:string",    [SUMS_BOOLEAN] = "xs:boolean", [SUMS_COUNT] = "xs:positiveInteger",
-        [SUMS_AMOUNT] = "amount",     [SUMS_INTEGER] = "xs:integer", [SUMS_ALL_OR_COUNT] = "allOrCount",
+        [SUMS_TEXT] = "xs:string",
+        [SUMS_BOOLEAN] = "xs:boolean",
+        [SUMS_COUNT] = "xs:positiveInteger",
+        [SUMS_AMOUNT] = "amount",
+        [SUMS_INTEGER] = "xs:integer",
+        [SUMS_ALL_OR_COUNT] = "allOrCount",
         [SUMS_SYNTAX] = "listSyntax",
+        [SUMS_ID] = "id",
+        [SUMS_IDREF] = "idref",
+        [SUMS_WHEN] = "when",
+        [SUMS_PROGRAM] = "program",
 };
-static const char head[] =
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-        "<!-- Descriptions of STAR's Unified Meta Scheduler (SUMS), as Drover reads them; see "
-        "drover-sums(7). -->\n"
-        "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\">\n"
+static const char head[] = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                           "<!-- The schema of %s, as Drover reads it; see %s. -->\n"
+                           "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\">\n";
+static const char types[] =
         "  <xs:simpleType name=\"filled\">\n"
         "    <xs:restriction base=\"xs:string\"><xs:pattern "
         "value=\"[\\s\\S]*\\S[\\s\\S]*\"/></xs:restriction>\n"
@@ -282,6 +309,20 @@ static const char head[] =
         "    <xs:restriction base=\"xs:token\"><xs:enumeration value=\"paths\"/><xs:enumeration "
         "value=\"rootd\"/>"
         "<xs:enumeration value=\"xrootd\"/></xs:restriction>\n"
+        "  </xs:simpleType>\n"
+        "  <xs:simpleType name=\"id\">\n"
+        "    <xs:restriction base=\"xs:ID\"><xs:pattern "
+        "value=\"[A-Za-z_][A-Za-z0-9._\\-]{0,63}\"/></xs:restriction>\n"
+        "  </xs:simpleType>\n"
+        "  <xs:simpleType name=\"idref\"><xs:restriction base=\"xs:IDREF\"/></xs:simpleType>\n"
+        "  <xs:simpleType name=\"when\">\n"
+        "    <xs:restriction base=\"xs:token\"><xs:enumeration value=\"ok\"/><xs:enumeration value=\"any\"/>"
+        "<xs:enumeration value=\"fail\"/></xs:restriction>\n"
+        "  </xs:simpleType>\n"
+        "  <xs:simpleType name=\"program\">\n"
+        "    <xs:restriction base=\"xs:token\"><xs:enumeration value=\"program\"/><xs:enumeration "
+        "value=\"module\"/>"
+        "<xs:enumeration value=\"preset\"/></xs:restriction>\n"
         "  </xs:simpleType>\n";
 
 static void write_attributes(const struct sums_element *e, struct buf *out)
@@ -295,11 +336,12 @@ static void write_attributes(const struct sums_element *e, struct buf *out)
 
 /* Returns the content model of an element: each child once in any order, or any number of each. In the
  * second case the reader checks the numbers, because a schema cannot express both. */
-static const char *content_of(const struct sums_element *e, const char **ret_attributes)
+static const char *content_of(const struct schema *s, const struct sums_element *e,
+                              const char **ret_attributes)
 {
         unsigned kinds = 0, many = 0;
 
-        for (const struct sums_element *in = sums_elements; in->name; in++)
+        for (const struct sums_element *in = s->elements; in->name; in++)
                 if (in->within && strcmp(in->within, e->name) == 0) {
                         kinds++;
                         many += in->most != 1;
@@ -308,9 +350,10 @@ static const char *content_of(const struct sums_element *e, const char **ret_att
         return kinds == 0 ? NULL : kinds == 1 ? "sequence" : many ? "choice" : "all";
 }
 
-static void write_element(const struct sums_element *e, unsigned depth, bool times, struct buf *out)
+static void write_element(const struct schema *s, const struct sums_element *e, unsigned depth, bool times,
+                          struct buf *out)
 {
-        const char *occurs, *content = content_of(e, &occurs);
+        const char *occurs, *content = content_of(s, e, &occurs);
         bool in_choice = content && strcmp(content, "choice") == 0;
 
         buf_printf(out, "%*s<xs:element name=\"%s\"", (int)(2 * depth), "", e->name);
@@ -334,18 +377,19 @@ static void write_element(const struct sums_element *e, unsigned depth, bool tim
         buf_addz(out, "><xs:complexType>");
         if (content) {
                 buf_printf(out, "<xs:%s%s>\n", content, occurs);
-                for (const struct sums_element *in = sums_elements; in->name; in++)
+                for (const struct sums_element *in = s->elements; in->name; in++)
                         if (in->within && strcmp(in->within, e->name) == 0)
-                                write_element(in, depth + 1, !in_choice, out);
+                                write_element(s, in, depth + 1, !in_choice, out);
                 buf_printf(out, "%*s</xs:%s>", (int)(2 * depth), "", content);
         }
         write_attributes(e, out);
         buf_addz(out, "</xs:complexType></xs:element>\n");
 }
 
-void sums_write_schema(struct buf *out)
+void schema_write(const struct schema *s, struct buf *out)
 {
-        buf_addz(out, head);
-        write_element(sums_elements, 1, false, out);
+        buf_printf(out, head, s->what, s->manual);
+        buf_addz(out, types);
+        write_element(s, s->elements, 1, false, out);
         buf_addz(out, "</xs:schema>\n");
 }

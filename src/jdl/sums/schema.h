@@ -1,8 +1,8 @@
-/* schema: the elements of a description of SUMS, their attributes, and the form of each value.
+/* schema: the elements of a description in XML, their attributes, and the form of each value.
  *
- * It is one table, from which the reader, its messages and the shipped schema file (sums.xsd) are made.
- * The language is that of the manual of STAR's Unified Meta Scheduler and its SUMS_UJDL.xsd; the texts are
- * our own. Pure. */
+ * It is one table for each language, from which the reader, its messages and the shipped schema file are
+ * made: that of SUMS here (sums.xsd), that of RDL in jdl/rdl (rdl.xsd). SUMS's is the language of the manual
+ * of STAR's Unified Meta Scheduler and its SUMS_UJDL.xsd; the texts are our own. Pure. */
 #pragma once
 #include "base/buf.h"
 #include "base/format/xml.h"
@@ -16,6 +16,10 @@ enum sums_type {
         SUMS_ALL_OR_COUNT, /* all, or a whole number of at least 1 */
         SUMS_SYNTAX,       /* paths, rootd, xrootd */
         SUMS_ANYTHING,     /* may also have child elements */
+        SUMS_ID,           /* a name that no other element of the document has: letters, digits, . _ - */
+        SUMS_IDREF,        /* such a name that some element has */
+        SUMS_WHEN,         /* ok, any, fail */
+        SUMS_PROGRAM,      /* program, module, preset */
 };
 struct sums_attribute {
         const char *name;
@@ -29,11 +33,23 @@ struct sums_element {
         bool has_text;                           /* false: only child elements */
         unsigned least, most;                    /* occurrences within its parent; most 0: any number */
 };
-extern const struct sums_element
-        sums_elements[]; /* terminated by one without a name; parents come before their children */
+struct schema {
+        const char *what, *manual;           /* as in "a description of SUMS", "drover-sums(7)" */
+        const struct sums_element *elements; /* terminated by one without a name; parents come before their
+                                                children, and the root is first */
+};
+extern const struct schema sums_schema;
+/* attributes of elements that RDL has as well */
+extern const struct sums_attribute sums_stream_attributes[], sums_standard_input_attributes[],
+        sums_input_attributes[], sums_output_attributes[], sums_sandbox_attributes[],
+        sums_package_attributes[];
 
-/* Checks the document against the table. Returns 0; or -EINVAL with err, which names file, line, element and
- * attribute, and the accepted form. */
-int sums_check(const struct xml *root, struct err *err);
-/* Appends the text of sums.xsd. */
-void sums_write_schema(struct buf *out);
+/* Returns the element's row; NULL: there is none. within: NULL for the root. */
+const struct sums_element *schema_element(const struct schema *s, const char *name, const char *within);
+/* Checks the document against the table, but not whether names of SUMS_ID and SUMS_IDREF go together.
+ * Returns 0; or -EINVAL with err, which names file, line, element and attribute, and the accepted form. */
+int schema_check(const struct schema *s, const struct xml *root, struct err *err);
+void schema_write(const struct schema *s, struct buf *out); /* appends the text of the schema file */
+/* Puts "FILE:LINE: <NAME>text" into err. Returns -EINVAL. */
+int schema_fail(const struct xml *x, struct err *err, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));

@@ -42,7 +42,7 @@ static void leave_files(struct submit *s, const struct options *o, const struct 
         const char *session = options_text(o, "session");
         struct buf path BUF_CLEANUP = {0}, report BUF_CLEANUP = {0};
 
-        if (s->language == SUBMIT_SUMS) {
+        if (s->language == SUBMIT_SUMS || s->language == SUBMIT_RDL) {
                 sums_files_write(s, view_integer(view_get(answer->root, "id"), 0));
                 sums_files_report(s, &report);
                 sums_files_session(s, &path);
