@@ -1,6 +1,18 @@
 #include "cli/command/help_text.h"
 
+#include <ctype.h>
+
 #include "cli/terminal/human.h"
+
+const struct help_text *help_text_of(const struct command *c)
+{
+        const struct help_text *h = help_texts;
+
+        for (; h->name; h++)
+                if (strcmp(h->name, c->name) == 0)
+                        return h;
+        abort(); /* a test looks for the help of every command */
+}
 
 static void add_option_names(struct buf *out, const struct option_row *row)
 {
@@ -18,6 +30,31 @@ static void add_examples(struct buf *out, const char *examples)
 
         while (str_cut(&rest, '\n', &line))
                 buf_printf(out, "  " STR_FMT "\n", STR_ARG(line));
+}
+
+/* Returns whether the star begins an emphasis, and is not part of a pattern such as x*.csv. */
+static bool begins_emphasis(const char *star)
+{
+        size_t n = strcspn(star + 1, "*\n");
+
+        return n > 0 && star[n + 1] == '*' && isalnum((unsigned char)star[1]) &&
+               isalnum((unsigned char)star[n]);
+}
+
+/* Adds Markdown as a terminal shows it: without the stars of emphasis, and without backslashes. */
+static void add_plain(struct buf *out, const char *text)
+{
+        bool code = false, emphasis = false;
+
+        for (; *text; text++) {
+                code ^= *text == '`';
+                if (*text == '\\' && !code && ispunct((unsigned char)text[1]))
+                        buf_char(out, *++text);
+                else if (*text == '*' && !code && (emphasis || begins_emphasis(text)))
+                        emphasis = !emphasis;
+                else
+                        buf_char(out, *text);
+        }
 }
 
 /* Adds paragraphs for a terminal: wrapped at the width and indented; lines that begin with a blank are
@@ -80,7 +117,7 @@ void help_all(struct buf *out, const struct cli *cli)
                 group = c->group;
                 buf_printf(out, "  %-11s %s\n", c->name, c->line);
         }
-        buf_addz(out, "\nMore of a command: drover COMMAND --help. A first try:\n"
+        buf_addz(out, "\nHelp for a command: drover COMMAND --help. To try it:\n"
                       "  drover up                    in one terminal, and in another:\n"
                       "  drover run -- hostname       a command, as if it ran here\n"
                       "  drover submit -- sleep 60    then: drover queue, drover show 2, drover wait 2\n");
@@ -89,6 +126,7 @@ void help_all(struct buf *out, const struct cli *cli)
 static void add_options(struct buf *out, const struct cli *cli, const struct option_row *rows)
 {
         for (; rows->name; rows++) {
+                BUF_CLEANUP struct buf text = {0};
                 size_t from = out->n;
                 unsigned at;
 
@@ -101,7 +139,8 @@ static void add_options(struct buf *out, const struct cli *cli, const struct opt
                 }
                 buf_printf(out, "%*s", (int)(29 - at), "");
                 from = out->n;
-                add_wrapped(out, str_of(rows->text), 29, text_width(cli));
+                add_plain(&text, rows->text);
+                add_wrapped(out, buf_view(&text), 29, text_width(cli));
                 /* add_wrapped also indents the first line, where the names are already. */
                 memmove(out->p + from, out->p + from + 29, out->n - from - 29);
                 buf_truncate(out, out->n - 29);
@@ -110,15 +149,19 @@ static void add_options(struct buf *out, const struct cli *cli, const struct opt
 
 void help_command(struct buf *out, const struct cli *cli, const struct command *c)
 {
+        const struct help_text *h = help_text_of(c);
+        BUF_CLEANUP struct buf text = {0};
+
         buf_printf(out, "drover %s: %s\n\nUsage: drover %s %s\n\n", c->name, c->line, c->name, c->usage);
-        add_wrapped(out, str_of(c->text), 0, text_width(cli));
+        add_plain(&text, h->text);
+        add_wrapped(out, buf_view(&text), 0, text_width(cli));
         heading(out, cli, "Options");
         if (c->options)
                 add_options(out, cli, c->options);
         add_options(out, cli, options_common);
-        if (c->examples) {
+        if (h->examples) {
                 heading(out, cli, "Examples");
-                add_examples(out, c->examples);
+                add_examples(out, h->examples);
         }
 }
 
@@ -145,16 +188,18 @@ static void page_options(struct buf *out, const struct option_row *rows)
 
 void help_page(struct buf *out, const struct command *c)
 {
+        const struct help_text *h = help_text_of(c);
+
         buf_addz(out, "% DROVER-");
         add_upper(out, c->name);
         buf_printf(out, "(1) Drover %s\n\n# NAME\n\ndrover-%s - %s\n\n# SYNOPSIS\n\n**drover %s** %s\n",
                    DROVER_VERSION, c->name, c->line, c->name, c->usage);
-        buf_printf(out, "\n# DESCRIPTION\n\n%s\n\n# OPTIONS\n", c->text);
+        buf_printf(out, "\n# DESCRIPTION\n\n%s\n\n# OPTIONS\n", h->text);
         if (c->options)
                 page_options(out, c->options);
         page_options(out, options_common);
-        if (c->examples) {
-                struct str rest = str_of(c->examples), line;
+        if (h->examples) {
+                struct str rest = str_of(h->examples), line;
 
                 buf_addz(out, "\n# EXAMPLES\n\n");
                 while (str_cut(&rest, '\n', &line))

@@ -30,8 +30,6 @@ struct command {
         const char *group;                /* heading under which `drover help` shows it */
         const char *line;                 /* short description */
         const char *usage;                /* words after the name, without [OPTIONS]: "ID..." */
-        const char *text;                 /* the manual page's paragraphs, Markdown */
-        const char *examples;             /* "command\n  what it does" lines; NULL: none */
         const struct option_row *options; /* up to a row without a name */
         unsigned words_min, words_max;    /* words that aren't options; words_max 0: none */
         /* Completion of a word: "requests", "jobs", "files", "commands", "" for none, or the possible words

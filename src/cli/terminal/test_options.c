@@ -7,14 +7,14 @@
 
 #include <cmocka.h>
 
-#include "cli/command/commands.h"
+#include "cli/command/help_text.h"
 #include "cli/terminal/cli.h"
 
 static const struct option_row rows[] = {
         {"all", 'a', OPTION_FLAG, NULL, "x"},    {"owner", 'u', OPTION_TEXT, "NAME", "x"},
         {"limit", 'l', OPTION_NUMBER, "N", "x"}, {"timeout", 't', OPTION_DURATION, "TIME", "x"},
         {"append", 'A', OPTION_LIST, "X", "x"},  {0}};
-static const struct command command = {"try", "", "", "ID...", "", NULL, rows, 1, 2, "", false, NULL};
+static const struct command command = {"try", "", "", "ID...", rows, 1, 2, "", false, NULL};
 
 static int read_words(struct options *o, struct err *err, const char *text)
 {
@@ -106,7 +106,7 @@ static void the_table_is_sound(void **state)
                 assert_ptr_equal(command_find(str_of(c->name)), c);
                 assert_non_null(c->run);
                 assert_true(c->words_min <= c->words_max);
-                assert_true(c->text[0] && c->line[0] && c->usage && c->completes);
+                assert_true(help_text_of(c)->text[0] && c->line[0] && c->usage && c->completes);
                 for (const struct option_row *a = c->options; a->name; a++) {
                         assert_true((a->form == OPTION_FLAG) == (a->value == NULL));
                         assert_null(strchr(a->name, '='));
@@ -120,12 +120,29 @@ static void the_table_is_sound(void **state)
         }
 }
 
+static void help_has_no_markup(void **state)
+{
+        const struct cli cli = {.width = 80};
+
+        (void)state;
+        for (const struct command *c = commands; c->name; c++) {
+                BUF_CLEANUP struct buf help = {0};
+
+                help_command(&help, &cli, c);
+                if (strstr(buf_z(&help), "\\*") || strstr(buf_z(&help), "*accounting_group*"))
+                        fail_msg("the help of %s shows Markdown", c->name);
+        }
+        BUF_CLEANUP struct buf run = {0};
+        help_command(&run, &cli, command_find(STR("run")));
+        assert_non_null(strstr(buf_z(&run), "'data/*.csv'")); /* a pattern is none */
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(reads_all_forms), cmocka_unit_test(the_last_one_counts),
+                cmocka_unit_test(reads_all_forms),     cmocka_unit_test(the_last_one_counts),
                 cmocka_unit_test(beginnings_of_names), cmocka_unit_test(says_what_is_wrong),
-                cmocka_unit_test(the_table_is_sound)};
+                cmocka_unit_test(the_table_is_sound),  cmocka_unit_test(help_has_no_markup)};
 
         return cmocka_run_group_tests_name("cli options", tests, NULL, NULL);
 }
