@@ -247,3 +247,27 @@ def test_catalogs_of_the_settings(instance):
     assert 'you may not use the catalog "theirs"' in refused(instance, text.format("theirs?"))
     assert 'there is no catalog "other": it would be a program' in refused(instance, text.format("other?"))
     assert instance.call("GET", "/v1/catalog/files?catalog=good&query=where%3Dtrue")[1]["files"][0]["name"] == "f1"
+
+
+def test_recorders_say_what_is_counted(instance):
+    """One that is added or changed counts from then on, without a restart; `{}` counts nothing."""
+    def counts():
+        return {g["keyword"]: g["requests"] for g in instance.json("stats", "--by", "keyword")["groups"]}
+
+    def record(text, server):
+        seen = server.output().count('changed="recorders"')
+        settings(instance, "policy: none", f"recorders: {text}\n")
+        server.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: server.output().count('changed="recorders"') == seen + 1)
+
+    settings(instance, "policy: none", "recorders: {}\n")
+    server = instance.server()
+    instance.submit(sh("exit 0", files_per_job="3"), "--hold")
+    assert not counts()
+    record("{sizes: {keywords: [request_memory]}}", server)
+    assert "recorder" in instance.cli("config", "show").out
+    instance.submit(sh("exit 0"), "--hold")
+    assert counts() == {"request_memory": 1}
+    record("{theirs: {users: ['*@elsewhere']}}", server)
+    instance.submit(sh("exit 0"), "--hold")
+    assert counts() == {"request_memory": 1}

@@ -79,6 +79,7 @@ static const struct setting {
         {"virtual_queues", KIND_NESTED, offsetof(struct config, presets), config_presets_read_queues, true},
         {"policies", KIND_NESTED, offsetof(struct config, presets), config_presets_read_policies, true},
         {"catalogs", KIND_NESTED, offsetof(struct config, presets), config_presets_read_catalogs, true},
+        {"recorders", KIND_NESTED, offsetof(struct config, presets), config_presets_read_recorders, true},
         {"defaults", KIND_NESTED, offsetof(struct config, presets), config_presets_read_defaults, true},
 };
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))

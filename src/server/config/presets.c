@@ -11,6 +11,7 @@
 #include "classad/print.h"
 #include "core/accounts/share.h"
 #include "core/core.h"
+#include "jdl/condor/keywords.h"
 
 #define PRESETS_MAX    1000u /* of one kind */
 #define NAME_MAX_BYTES 64u
@@ -60,6 +61,7 @@ void config_presets_deinit(struct config_presets *p)
         for (int k = 0; k < PRESET_KINDS; k++)
                 list_deinit(&p->kinds[k]);
         list_deinit(&p->catalogs);
+        list_deinit(&p->recorders);
         arena_deinit(&p->arena);
         *p = (struct config_presets){.defaults_line = 0};
 }
@@ -82,12 +84,33 @@ const struct preset *preset_find_catalog(const struct config_presets *p, struct 
         return list_find(&p->catalogs, name);
 }
 
-bool preset_allows(const struct preset *x, const char *who)
+static bool has_user(const struct preset *x, struct str who)
 {
         for (size_t i = 0; i < x->user_count; i++)
-                if (share_is_user(x->users[i], str_of(who)))
+                if (share_is_user(x->users[i], who))
                         return true;
         return x->user_count == 0;
+}
+
+bool preset_allows(const struct preset *x, const char *who)
+{
+        return has_user(x, str_of(who));
+}
+
+static bool has_keyword(const struct preset *recorder, const char *keyword)
+{
+        for (size_t i = 0; i < recorder->attribute_count; i++)
+                if (str_ieqz(recorder->attributes[i].name, keyword))
+                        return true;
+        return recorder->attribute_count == 0;
+}
+
+bool presets_record(const struct config_presets *p, struct str who, const char *keyword)
+{
+        for (size_t i = 0; i < p->recorders.count; i++)
+                if (has_user(p->recorders.v[i], who) && has_keyword(p->recorders.v[i], keyword))
+                        return true;
+        return !p->has_recorders;
 }
 
 /* ---- reading */
@@ -404,6 +427,25 @@ static int read_catalog(struct reading *r, const struct doc *d, struct err *err)
         return rc;
 }
 
+static int add_keyword(void *arg, struct str word, struct err *err)
+{
+        struct reading *r = arg;
+
+        if (!keyword_find(word))
+                return err_set(err, -EINVAL, "'" STR_FMT "' is no keyword of submit files", STR_ARG(word));
+        add_attribute(r, word, STR("true"));
+        return 0;
+}
+
+static int read_recorder(struct reading *r, const struct doc *d, struct err *err)
+{
+        static const char *const keys[] = {"users", "keywords", NULL};
+        const struct doc *words = doc_get(d, "keywords");
+        int rc = doc_only(d, keys, err);
+
+        return rc == 0 && words ? doc_words(words, add_keyword, r, err) : rc;
+}
+
 static int read_section(struct config_presets *p, struct preset_list *list, const struct doc *d,
                         int (*read)(struct reading *r, const struct doc *d, struct err *err), struct err *err)
 {
@@ -474,6 +516,14 @@ int config_presets_read_catalogs(void *at, const struct doc *d, struct err *err)
         struct config_presets *p = at;
 
         return read_section(p, &p->catalogs, d, read_catalog, err);
+}
+
+int config_presets_read_recorders(void *at, const struct doc *d, struct err *err)
+{
+        struct config_presets *p = at;
+
+        p->has_recorders = true;
+        return read_section(p, &p->recorders, d, read_recorder, err);
 }
 
 int config_presets_read_defaults(void *at, const struct doc *d, struct err *err)

@@ -8,6 +8,8 @@
  *     root: {command: /opt/root/bin/root, environment: {ROOTSYS: /opt/root}}
  *   initializers:
  *     web: {attributes: {JobPrio: -5}, policy: night}
+ *   recorders:
+ *     star: {users: ['*@star'], keywords: [dataset, files_per_job]}
  *   defaults: {policy: night}
  *
  * A request names them by its attributes JobInitializer, JobApplication, JobDispatcher, JobVirtualQueue and
@@ -62,6 +64,10 @@ struct config_presets {
         } kinds[PRESET_KINDS];
         struct preset_list
                 catalogs; /* whose condition is a query; a dataset names them, catalog:NAME?QUERY */
+        /* Recorders of statistics: `users` are those whose requests they record, `attributes` the keywords,
+         * by name. */
+        struct preset_list recorders;
+        bool has_recorders;                /* false: everything is recorded */
         struct str defaults[PRESET_KINDS]; /* names; empty: none */
         struct str defaults_file;
         unsigned defaults_line;
@@ -77,6 +83,7 @@ int config_presets_read_dispatchers(void *at, const struct doc *d, struct err *e
 int config_presets_read_queues(void *at, const struct doc *d, struct err *err);
 int config_presets_read_policies(void *at, const struct doc *d, struct err *err);
 int config_presets_read_catalogs(void *at, const struct doc *d, struct err *err);
+int config_presets_read_recorders(void *at, const struct doc *d, struct err *err);
 int config_presets_read_defaults(void *at, const struct doc *d, struct err *err);
 /* Resolves references between presets, after all sections were read. Returns 0; -EINVAL with err as above. */
 int config_presets_link(struct config_presets *p, struct err *err);
@@ -89,6 +96,8 @@ bool preset_is_attribute(struct str name);
 const struct preset *preset_find(const struct config_presets *p, enum preset_kind kind, struct str name);
 const struct preset *preset_find_catalog(const struct config_presets *p, struct str name);
 bool preset_allows(const struct preset *x, const char *who);
+/* Returns whether some recorder counts this keyword of who's requests. */
+bool presets_record(const struct config_presets *p, struct str who, const char *keyword);
 
 /* Applies to each part of the submission its presets, and the defaults that `who` may use. Texts are
  * allocated in the arena, which must live as long as the submission. Returns 0; -EINVAL: there is no such

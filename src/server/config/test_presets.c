@@ -199,6 +199,10 @@ static void test_mistakes(void **state)
                 {"catalogs: {a: {query: 'run=1,limit=5'}}\n", "f:1: query must have no where and no limit"},
                 {"catalogs: {a: {query: 'run'}}\n", "f:1: query "},
                 {"catalogs: {a: {users: [x]}}\n", "f:1: 'x' is not a user"},
+                {"recorders: {a: {keywords: [memory_of]}}\n",
+                 "f:1: 'memory_of' is no keyword of submit files"},
+                {"recorders: {a: {users: [x]}}\n", "f:1: 'x' is not a user"},
+                {"recorders: {a: {file: x}}\n", "f:1: there is no setting 'file'"},
                 {"\ndefaults: {policy: b}\n", "f:2: there is no policy 'b'"},
                 {"defaults: {policies: b}\n", "f:1: "},
         };

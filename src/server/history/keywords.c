@@ -126,7 +126,8 @@ static void count(struct keywords *k, const struct submission *s, size_t row,
         k->changes++;
 }
 
-void keywords_add(struct keywords *k, const struct submission *s, uint64_t jobs)
+void keywords_add(struct keywords *k, const struct config_presets *p, const struct submission *s,
+                  uint64_t jobs)
 {
         bool *seen = mem_zalloc(keyword_count * sizeof(*seen)); /* a keyword of several parts counts once */
 
@@ -138,7 +139,8 @@ void keywords_add(struct keywords *k, const struct submission *s, uint64_t jobs)
                         if (!row || seen[row - 1])
                                 continue;
                         seen[row - 1] = true;
-                        count(k, s, row - 1, a, jobs);
+                        if (presets_record(p, s->owner, keywords[row - 1].name))
+                                count(k, s, row - 1, a, jobs);
                 }
         free(seen);
 }

@@ -12,14 +12,16 @@
 
 #define KEYWORDS_COUNTS_MAX 50000u /* counts; when there are more, those of the oldest month are dropped */
 
+struct config_presets;
 struct keywords;
 struct submission;
 struct buf;
 
 struct keywords *keywords_new(void);
 void keywords_free(struct keywords *k); /* NULL is fine */
-/* Counts an accepted submission of `jobs` jobs. */
-void keywords_add(struct keywords *k, const struct submission *s, uint64_t jobs);
+/* Counts an accepted submission of `jobs` jobs, as far as the recorders of the settings record it. */
+void keywords_add(struct keywords *k, const struct config_presets *p, const struct submission *s,
+                  uint64_t jobs);
 /* Appends the record of all counts, and reads one into an empty object. 0, or -EBADMSG with err. */
 void keywords_pack(const struct keywords *k, struct buf *out);
 int keywords_unpack(struct keywords *k, struct str record, struct err *err);

@@ -10,10 +10,13 @@
 
 #include "base/buf.h"
 #include "core/model/submission.h"
+#include "server/config/config.h"
 #include "server/history/keywords.h"
 
 #define NOVEMBER INT64_C(1793491200000) /* 2026-11-01 00:00 UTC */
 #define DECEMBER INT64_C(1796083200000)
+
+static struct config config;
 
 static void submit(struct keywords *k, const char *owner, int64_t at_ms, uint64_t jobs,
                    const char *const *attributes)
@@ -26,7 +29,7 @@ static void submit(struct keywords *k, const char *owner, int64_t at_ms, uint64_
                 for (size_t i = 0; attributes[i]; i += 2)
                         submission_add_attribute(p, str_of(attributes[i]), str_of(attributes[i + 1]), false);
         }
-        keywords_add(k, &s, jobs);
+        keywords_add(k, &config.presets, &s, jobs);
         submission_deinit(&s);
 }
 
@@ -112,9 +115,42 @@ static void test_bound(void **state)
         keywords_free(k);
 }
 
+/* What no recorder of the settings records is not counted; without the section all is. */
+static void test_recorders(void **state)
+{
+        static const struct {
+                const char *settings, *counts;
+        } all[] = {
+                {"recorders: {}\n", ""},
+                {"recorders: {a: {users: ['*@lab']}}\n",
+                 "2026-11 ann@lab job_policy=night 1 1\n2026-11 ann@lab request_memory 1 1\n"},
+                {"recorders: {a: {keywords: [Job_Policy]}}\n",
+                 "2026-11 ann@lab job_policy=night 1 1\n2026-11 bob@home job_policy=day 1 1\n"},
+                {"recorders:\n  a: {users: [ann@lab], keywords: [request_memory]}\n"
+                 "  b: {users: [bob@home], keywords: [job_policy]}\n",
+                 "2026-11 ann@lab request_memory 1 1\n2026-11 bob@home job_policy=day 1 1\n"},
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+                struct keywords *k = keywords_new();
+                struct err err = {""};
+
+                if (config_parse(&config, "f", str_of(all[i].settings), &err) != 0)
+                        fail_msg("%s", err.text);
+                submit(k, "ann@lab", NOVEMBER, 1, one);
+                submit(k, "bob@home", NOVEMBER, 1, other);
+                expect(k, NOVEMBER, NOVEMBER, all[i].counts);
+                keywords_free(k);
+                config_deinit(&config);
+                config = (struct config){0};
+        }
+}
+
 int main(void)
 {
-        const struct CMUnitTest tests[] = {cmocka_unit_test(test_counts), cmocka_unit_test(test_bound)};
+        const struct CMUnitTest tests[] = {cmocka_unit_test(test_counts), cmocka_unit_test(test_bound),
+                                           cmocka_unit_test(test_recorders)};
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

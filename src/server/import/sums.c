@@ -23,10 +23,11 @@ enum bean_kind {
         BEAN_POLICY,
         BEAN_APPLICATION,
         BEAN_INITIALIZER,
+        BEAN_RECORDER,
         BEAN_KINDS
 };
-static const char *const sections[BEAN_KINDS] = {NULL,       NULL,           "dispatchers", "virtual_queues",
-                                                 "policies", "applications", "initializers"};
+static const char *const sections[BEAN_KINDS] = {NULL,       NULL,           "dispatchers",  "virtual_queues",
+                                                 "policies", "applications", "initializers", "recorders"};
 
 struct bean {
         const struct xml *xml;
@@ -95,6 +96,8 @@ static enum bean_kind kind_of(const char *class, const char *package)
                 return BEAN_QUEUE;
         if (ends(class, "Application"))
                 return BEAN_APPLICATION;
+        if (strstr(class, "Statistic"))
+                return BEAN_RECORDER;
         return ends(class, "Initializer") ? BEAN_INITIALIZER : BEAN_OTHER;
 }
 
@@ -220,10 +223,7 @@ static void name_beans(struct import *x)
                 if (sections[b->kind])
                         name_bean(x, b, key);
                 else if (b->kind == BEAN_OTHER)
-                        note(x, b->xml, "%s has no equivalent%s", b->class,
-                             strstr(b->class, "Statistic")
-                                     ? ": attempts are always recorded, see drover report"
-                                     : "");
+                        note(x, b->xml, "%s has no equivalent", b->class);
                 free(key);
         }
 }
@@ -394,6 +394,15 @@ static void write_initializer(struct import *x, const struct bean *b)
         note_calls_but(x, b, known);
 }
 
+/* It records everything, for drover stats; where SUMS would write that is not acted on. */
+static void write_recorder(struct import *x, const struct bean *b)
+{
+        static const char *const known[] = {"ID", NULL};
+
+        buf_printf(x->out, "  %s: {}\n", b->name);
+        note_calls_but(x, b, known);
+}
+
 static void write_section(struct import *x, enum bean_kind kind)
 {
         static void (*const write[BEAN_KINDS])(struct import * x, const struct bean *b) = {NULL,
@@ -402,7 +411,8 @@ static void write_section(struct import *x, enum bean_kind kind)
                                                                                            write_queue,
                                                                                            write_policy,
                                                                                            write_application,
-                                                                                           write_initializer};
+                                                                                           write_initializer,
+                                                                                           write_recorder};
         bool any = false;
 
         for (size_t i = 0; i < x->count; i++)

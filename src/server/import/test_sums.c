@@ -50,7 +50,7 @@ static const char published[] =
         "<void method=\"put\"><string>init</string><object class=\"" PACKAGE
         ".initializer.XMLJobInitializer\"/></void>\n"
         "<void method=\"put\"><string>stat</string><object class=\"" PACKAGE
-        ".StatisticsRecorder\"/></void>\n"
+        ".StatisticsRecorder\"><void method=\"setFile\"><string>/f</string></void></object></void>\n"
         "</object></java>\n";
 
 static void test_published(void **state)
@@ -64,7 +64,7 @@ static void test_published(void **state)
                 "f.xml:19: Queue q2: TimeLimit is no number",
                 "f.xml:23: PassivePolicy resonance: addQueue refers to no queue of this file",
                 "f.xml:25: ClusterAssignmentByMonitorPolicy 'none' is called none-2",
-                "f.xml:28: StatisticsRecorder has no equivalent",
+                "f.xml:28: StatisticsRecorder stat: File has no equivalent",
         };
         BUF_CLEANUP struct buf out = {0}, notes = {0};
         struct config c = {0};
@@ -97,6 +97,8 @@ static void test_published(void **state)
         assert_string_equal(preset_find(&c.presets, PRESET_APPLICATION, STR("app"))->attributes[0].text.p,
                             "\"/opt/star\"");
         assert_non_null(preset_find(&c.presets, PRESET_INITIALIZER, STR("init")));
+        assert_int_equal(c.presets.recorders.count, 1);
+        assert_true(presets_record(&c.presets, STR("ann@lab"), "dataset"));
         for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
                 if (!strstr(buf_z(&notes), told[i]))
                         fail_msg("\"%s\" is not in\n%s", told[i], buf_z(&notes));

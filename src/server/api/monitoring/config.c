@@ -58,6 +58,8 @@ void api_config(struct server *s, struct call *c)
                                      p->kinds[k].v[i], c->who);
         for (size_t i = 0; i < p->catalogs.count; i++)
                 write_preset(&j, "catalog", STR_NONE, p->catalogs.v[i], c->who);
+        for (size_t i = 0; i < p->recorders.count; i++)
+                write_preset(&j, "recorder", STR_NONE, p->recorders.v[i], c->who);
         json_close(&j, ']');
         json_key(&j, "defaults");
         json_open(&j, '{');

@@ -367,7 +367,7 @@ static void submit_draft(struct server *s, struct call *c)
         draft_end(s, x);
         x->jobs = submission_members(&x->s);
         if (!x->dry_run && !x->existing)
-                keywords_add(s->keywords, &x->s, x->jobs);
+                keywords_add(s->keywords, &server_settings(s)->presets, &x->s, x->jobs);
         if (core_request_get(s->core, x->id, &known) == 0)
                 x->jobs = known.counts.jobs;
         c->when = x->dry_run ? TURN_READ : TURN_DURABLE;
