@@ -19,6 +19,8 @@ from drover import Instance, made  # noqa: E402
 
 collect_ignore = [] if "DROVER_TEST_APPTAINER" in os.environ else ["test_apptainer.py"]  # Debian 12 has none
 LONG = bool(os.environ.get("DROVER_CHECK_LONG"))
+# Files that take over two minutes each, the slowest first. They are begun first, so that no worker is left with one at the end.
+SLOW_FILES = ["test_runners.py", "test_hostile_job.py", "test_provision.py", "test_room.py", "test_slurm.py", "test_hostile_client.py"]
 
 
 def pytest_addoption(parser):
@@ -50,6 +52,8 @@ def pytest_collection_modifyitems(config, items):
         rnd = random.Random(config.option.shuffle)
         files = {item.path: rnd.random() for item in items}
         items.sort(key=lambda item: (files[item.path], rnd.random()))
+    else:
+        items.sort(key=lambda item: SLOW_FILES.index(item.path.name) if item.path.name in SLOW_FILES else len(SLOW_FILES))
     if LONG or "::" in " ".join(config.args):
         return
     config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
