@@ -334,6 +334,35 @@ def test_a_page_of_events(world):
     assert seen == 160
 
 
+def test_a_feed_among_others_events(world):
+    """A follower waits for its own events however many others' come, and misses none."""
+    start = after = world.as_user("alice", "GET", "/v1/server")[1]["seq"]
+    stop, mine, seen = threading.Event(), [], []
+
+    def submit_without_end():
+        while not stop.is_set():
+            submit(world, {})
+
+    others = threading.Thread(target=submit_without_end)
+    others.start()
+    try:
+        for _ in range(3):
+            status, got = world.as_user("alice", "POST", "/v1/requests", {"uuid": str(uuid.uuid4()), "parts": [{"attributes": {"Cmd": '"/bin/true"'}}], "hold": True})
+            assert status == 201
+            mine.append(got["id"])
+            while seen != mine:
+                status, got = world.as_user("alice", "GET", f"/v1/events?after={after}&timeout_ms=60000")
+                assert status == 200 and got["events"]
+                seen, after = seen + [e["request"] for e in got["events"] if e["event"] == "submitted"], got["next"]
+        status, got = world.as_user("alice", "GET", f"/v1/events?after={after}&timeout_ms=500")
+        assert got["events"] == [] and got["next"] > after  # only others' came
+        status, got = world.as_user("alice", "GET", f"/v1/events?after={start}&timeout_ms=0&limit=1")
+        assert got["events"][0]["request"] == mine[0]
+    finally:
+        stop.set()
+        others.join()
+
+
 def test_many_submits_with_long_lists(instance):
     """Of submits whose items were uploaded some are in memory at a time, however long each takes."""
     server = instance.server()

@@ -11,6 +11,8 @@
 #define LIMIT_MAX      10000
 #define PAGE_BYTES     (2u << 20) /* of records; in JSON they are several times as long */
 #define TIMEOUT_MAX_MS 300000
+/* after a read that found only others' events: without it each follower would read after each commit */
+#define REST_MS 200
 
 struct item {
         uint64_t seq, request;
@@ -21,6 +23,7 @@ struct feed {
         int64_t deadline_ms;
         struct item *items;
         size_t count;
+        bool full; /* the read stopped before the end of the log */
         struct arena arena;
 };
 
@@ -105,6 +108,7 @@ static void sift(struct server *s, struct call *c)
 {
         struct feed *f = c->state;
         int64_t now = clock_boot_ms();
+        bool in_vain = f->count > 0;
         size_t n = 0;
 
         for (size_t i = 0; i < f->count; i++) {
@@ -117,10 +121,15 @@ static void sift(struct server *s, struct call *c)
         }
         f->count = n;
         c->when = TURN_NOW; /* the records that were read are durable */
-        if (n == 0 && f->after < atomic_load(&s->durable_seq))
+        if (n == 0 && f->full)
                 call_io(c, ask_reader);
         else if (n || now >= f->deadline_ms)
                 call_io(c, write_feed);
+        else if (in_vain)
+                waits_park(s, c, NULL, now + REST_MS < f->deadline_ms ? REST_MS : f->deadline_ms - now,
+                           woken);
+        else if (f->after < atomic_load(&s->durable_seq))
+                call_io(c, ask_reader);
         else
                 waits_park_durable(s, c, f->deadline_ms - now, woken);
 }
@@ -131,7 +140,8 @@ static int on_record(void *arg, uint64_t seq, struct str record, struct err *err
         struct event e = {0};
 
         (void)err;
-        if (f->count == f->limit || f->arena.used > PAGE_BYTES)
+        f->full = f->count == f->limit || f->arena.used > PAGE_BYTES;
+        if (f->full)
                 return 1;
         if (event_unpack(&e, record, NULL) == 0)
                 f->items[f->count++] = (struct item){seq, e.request, arena_str(&f->arena, record)};
@@ -148,6 +158,7 @@ static void read_events(struct server *s, struct call *c)
 
         arena_reset(&f->arena);
         f->count = 0;
+        f->full = false;
         r = store_scan(s->store, f->after + 1, on_record, f, &err);
         if (r != 0 && r != 1)
                 call_fail(c, 410, "gone",
