@@ -146,7 +146,7 @@ async function addProvider(place, byUser) {
     const name = clean(openid.name);
     place.replaceChildren(h("p", {class: "buttons"}, h("a", {class: "button main", id: "sign-in-openid", href: "/page/openid/begin"}, `Sign in with ${name}`)),
         byUser && openid.sign_out?.startsWith("https://") ? h("p", {class: "small"}, "You may still be signed in there: ", h("a", {href: openid.sign_out, rel: "noreferrer"}, `sign out of ${name}`), ".") : "",
-        h("p", {class: "or small"}, "or with a user token"));
+        h("p", {class: "small"}, "or"));
     place.nextElementSibling.querySelector("button").classList.remove("main"); // one main way
 }
 

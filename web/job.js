@@ -25,7 +25,7 @@ function output(page, id) {
     const element = section("Output", words);
     for (const name of ["stdout", "stderr"]) {
         const pre = h("pre", {class: "output", tabindex: "0", "aria-label": name, id: `out-${name}`});
-        panes[name] = {pre, at: 0, decoder: new TextDecoder(), box: h("div", {class: "pane"}, h("h3", {}, name), pre)};
+        panes[name] = {pre, at: 0, decoder: new TextDecoder(), box: h("div", {class: "pane", hidden: true}, h("h3", {}, name), pre)};
         element.append(panes[name].box);
     }
 
@@ -39,7 +39,7 @@ function output(page, id) {
         if (text) p.pre.append(text);
         while (p.pre.textContent.length > OUTPUT_MAX && p.pre.firstChild !== p.pre.lastChild) p.pre.firstChild.remove();
         if (end) p.pre.scrollTop = p.pre.scrollHeight;
-        p.box.hidden = name === "stderr" && p.pre.textContent === "";
+        p.box.hidden = p.pre.textContent === "";
     }
 
     async function follow() {
@@ -65,9 +65,10 @@ function output(page, id) {
             attempt = got.attempt;
             add("stdout", got.stdout);
             add("stderr", got.stderr);
-            words.textContent = got.ended ? "The job has ended; this is the end of what it printed." : "Following what the job prints.";
+            const nothing = panes.stdout.box.hidden && panes.stderr.box.hidden;
+            words.textContent = got.ended ? "The job has ended; this is the end of what it printed." : nothing ? "Nothing is printed yet; what comes is shown here." : "Following what the job prints.";
             if (got.ended) {
-                if (panes.stdout.pre.textContent === "" && panes.stderr.pre.textContent === "") words.textContent = "Nothing that the job printed is kept here.";
+                if (nothing) words.textContent = "Nothing that the job printed is kept here.";
                 return;
             }
         }

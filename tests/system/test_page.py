@@ -278,6 +278,7 @@ def test_a_job_tells_why_and_what_it_prints(served, page):
     waits = served.submit(sh("true", requirements='Arch == "PDP11"'))
     page.go(f"#/jobs/{waits}.0")
     page.shows("PDP11", "section[aria-label=Why]")
+    page.shows("Nothing is printed yet", "section[aria-label=Output]")
     request = served.submit(sh("echo first; while [ ! -e go ]; do sleep 0.1; done; echo second; echo wrong >&2; exit 3", initialdir=served.work))
     page.go(f"#/jobs/{request}.0")
     page.shows("first", "#out-stdout")
