@@ -380,10 +380,10 @@ def test_an_array_runs_so_many_at_a_time(look):
 
 
 def test_options_without_equivalent_are_named(look):
-    out = look("sbatch", "--exclusive", "--hint=nomultithread", "-H", "--wrap", "true")
-    assert "--exclusive" in out.err and "--hint" in out.err
+    out = look("sbatch", "--exclusive", "--hint=nomultithread", "--overcommit", "-H", "--wrap", "true")
+    assert "--exclusive" in out.err and "--hint" in out.err and "--overcommit" in out.err
     assert look("sbatch", "-Q", "--exclusive", "-H", "--wrap", "true").err == ""
-    for option in ("-N0", "--uid=1", "--reservation=x", "--clusters=x", "--container=x", "--overcommit", "-wa,b", "--constraint=[a*2]"):
+    for option in ("-N0", "--uid=1", "--reservation=x", "--clusters=x", "--container=x", "--container-image=x", "-wa,b", "--constraint=[a*2]"):
         assert look("sbatch", option, "--wrap", "true", code=1).err, option
     assert "there is no reservation 99" in look("sbatch", "--reservation=99", "--wrap", "true", code=1).err
     assert "component" in look("sbatch", stdin="#!/bin/sh\n#SBATCH hetjob\n", code=1).err

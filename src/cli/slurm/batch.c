@@ -340,11 +340,11 @@ static int add_features(struct writing *g, struct buf *out)
                         s = str_skip(s, n = str_starts(str_skip(s, 1), str_head(s, 1)) ? 2 : 1);
                         continue;
                 }
-                if (strchr("(), ", s.p[0])) {
-                        buf_addz(out, s.p[0] == ','                  ? " && "
-                                      : str_eqz(str_head(s, 1), " ") ? ""
-                                      : s.p[0] == '('                ? "("
-                                                                     : ")");
+                if (strchr("()[], ", s.p[0])) { /* [a|b]: one of them for all nodes, of which there is one */
+                        buf_addz(out, s.p[0] == ','                    ? " && "
+                                      : s.p[0] == ' '                  ? ""
+                                      : s.p[0] == '(' || s.p[0] == '[' ? "("
+                                                                       : ")");
                         s = str_skip(s, 1);
                         continue;
                 }
@@ -397,11 +397,10 @@ static int write_requirements(struct writing *g)
                 add_clause(&all, buf_view(&one));
         }
         buf_reset(&one);
-        if (words_has(g->w, "constraint")) {
-                if (add_features(g, &one) != 0)
-                        return -EINVAL;
+        if (add_features(g, &one) != 0)
+                return -EINVAL;
+        if (one.n)
                 add_clause(&all, buf_view(&one));
-        }
         if (words_place(g->w, "no-requeue") > words_place(g->w, "requeue"))
                 add_clause(&all, STR("NumJobStarts =?= undefined || NumJobStarts == 0"));
         if (all.n) {
@@ -498,10 +497,12 @@ static int write_dependency(struct writing *g)
 static int write_mail(struct writing *g)
 {
         struct str list = str_of(words_text(g->w, "mail-type")), one;
+        const char *user = words_text(g->w, "mail-user");
         bool begin = false, end = false, fail = false;
 
-        if (words_has(g->w, "mail-user") &&
-            write_line(g, "notify_user", "mail-user", str_of(words_text(g->w, "mail-user"))) != 0)
+        if (user && strpbrk(user, "%:/")) /* what a site's own mailer makes an address of */
+                cli_note("--mail-user=%s is not a mail address, and is left out: mail goes to you", user);
+        else if (user && *user && write_line(g, "notify_user", "mail-user", str_of(user)) != 0)
                 return -EINVAL;
         while (list.p && str_cut(&list, ',', &one)) {
                 bool all = str_ieqz(one, "ALL");
@@ -1079,7 +1080,6 @@ static int write_array(struct writing *g)
         const struct tasks *t = &g->tasks;
         int rc;
 
-        buf_printf(g->out, "slurm_id = $(Cluster) + $(Process) * %lld\n", BATCH_MEMBER_STEP);
         if (!text || !*text)
                 return 0;
         rc = tasks_read(str_of(text), &g->tasks, g->err);
@@ -1148,6 +1148,8 @@ int batch_write(const struct batch *b, struct buf *out, struct err *err)
                 rc = write_script(&g);
         if (rc == 0 && b->environment)
                 rc = write_environment(&g);
+        if (rc == 0 && str_search(buf_view(out), STR("slurm_id")) >= 0)
+                buf_printf(out, "slurm_id = $(Cluster) + $(Process) * %lld\n", BATCH_MEMBER_STEP);
         if (rc == 0 && b->script.n)
                 write_queue(&g);
         tasks_deinit(&g.tasks);

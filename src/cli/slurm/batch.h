@@ -39,6 +39,11 @@ int batch_write(const struct batch *b, struct buf *out, struct err *err);
  * or -EINVAL with err. */
 int batch_tasks(const struct words *w, int64_t *ret, struct err *err);
 
+/* options of pyxis, the plugin by which many sites run containers, and Slurm's own */
+#define BATCH_CONTAINER(option, kind, value)                                                                 \
+        {                                                                                                    \
+                option, 0, kind, WORDS_REFUSED, value, NULL, "use container_image of drover-submit-file(5)." \
+        }
 /* The options that batch_write reads. */
 #define BATCH_ROWS                                                                                             \
         {"account",                                                                                            \
@@ -222,13 +227,7 @@ int batch_tasks(const struct words *w, int64_t *ret, struct err *err);
                  "LIST",                                                                                       \
                  NULL,                                                                                         \
                  "use --cpus-per-task and --gpus-per-task."},                                                  \
-                {"container-id",                                                                               \
-                 0,                                                                                            \
-                 WORDS_VALUE,                                                                                  \
-                 WORDS_REFUSED,                                                                                \
-                 "ID",                                                                                         \
-                 NULL,                                                                                         \
-                 "use container_image of drover-submit-file(5)."},                                             \
+                BATCH_CONTAINER("container-id", WORDS_VALUE, "ID"),                                            \
                 {"share", 0, WORDS_PLAIN, WORDS_NAMED, NULL, NULL, "a job has processors of its own."},        \
                 {"ntasks-per-node",                                                                            \
                  0,                                                                                            \
@@ -315,21 +314,24 @@ int batch_tasks(const struct words *w, int64_t *ret, struct err *err);
                  "NAMES",                                                                                      \
                  "SBATCH_CLUSTERS",                                                                            \
                  "$DROVER_DIR or $DROVER_SERVER name the server."},                                            \
+                {"cluster", 0, WORDS_VALUE, WORDS_REFUSED, "NAMES", NULL, "see --clusters."},                  \
                 {"cluster-constraint", 0, WORDS_VALUE, WORDS_REFUSED, "LIST", NULL, "there is one cluster."},  \
-                {"container",                                                                                  \
-                 0,                                                                                            \
-                 WORDS_VALUE,                                                                                  \
-                 WORDS_REFUSED,                                                                                \
-                 "FOLDER",                                                                                     \
-                 NULL,                                                                                         \
-                 "use container_image of drover-submit-file(5)."},                                             \
+                BATCH_CONTAINER("container", WORDS_VALUE, "FOLDER"),                                           \
+                BATCH_CONTAINER("container-image", WORDS_VALUE, "TEXT"),                                       \
+                BATCH_CONTAINER("container-mounts", WORDS_VALUE, "TEXT"),                                      \
+                BATCH_CONTAINER("container-workdir", WORDS_VALUE, "TEXT"),                                     \
+                BATCH_CONTAINER("container-name", WORDS_VALUE, "TEXT"),                                        \
+                BATCH_CONTAINER("container-env", WORDS_VALUE, "TEXT"),                                         \
+                BATCH_CONTAINER("container-mount-home", WORDS_PLAIN, NULL),                                    \
+                BATCH_CONTAINER("no-container-mount-home", WORDS_PLAIN, NULL),                                 \
+                BATCH_CONTAINER("container-writable", WORDS_PLAIN, NULL),                                      \
                 {"gid", 0, WORDS_VALUE, WORDS_REFUSED, "GROUP", NULL, "a job has its owner's group."},         \
                 {"uid", 0, WORDS_VALUE, WORDS_REFUSED, "USER", NULL, "a job runs as its owner."},              \
                 {"nodefile", 'F', WORDS_VALUE, WORDS_REFUSED, "FILE", NULL, "use --nodelist."},                \
                 {"overcommit",                                                                                 \
                  'O',                                                                                          \
                  WORDS_PLAIN,                                                                                  \
-                 WORDS_REFUSED,                                                                                \
+                 WORDS_NAMED,                                                                                  \
                  NULL,                                                                                         \
                  NULL,                                                                                         \
                  "each task has processors of its own."},                                                      \

@@ -42,6 +42,34 @@ static void expect(const char *line, const char *const *options)
 }
 #define EXPECT(line, ...) expect(line, (const char *const[]){__VA_ARGS__, NULL})
 
+static void what_is_empty_or_has_no_use_leaves_nothing(void **state)
+{
+        static const struct {
+                const char *options[3];
+                const char *absent;
+        } rows[] = {
+                {{"--constraint="}, "requirements"},
+                {{"--mail-user="}, "notify_user"},
+                {{"--mail-user=%u@example.org"}, "notify_user"},
+                {{"--mail-user=slack:@ann"}, "notify_user"},
+                {{"-N", "2"}, "slurm_id"},
+        };
+        BUF_CLEANUP struct buf out = {0};
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                buf_reset(&out);
+                write_all(&out, rows[i].options);
+                if (str_search(buf_view(&out), STR("error: ")) == 0 ||
+                    str_search(buf_view(&out), str_of(rows[i].absent)) >= 0)
+                        fail_msg("%s", buf_z(&out));
+        }
+        EXPECT("notify_user = ann@example.org", "--mail-user=ann@example.org");
+        EXPECT("requirements = ((stringListIMember(\"a100\", TARGET.Features) =?= true || "
+               "stringListIMember(\"h100\", TARGET.Features) =?= true))",
+               "--constraint=[a100|h100]");
+}
+
 static void processors_are_those_of_all_tasks(void **state)
 {
         (void)state;
@@ -177,6 +205,7 @@ static void text_stays_text(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(what_is_empty_or_has_no_use_leaves_nothing),
                 cmocka_unit_test(processors_are_those_of_all_tasks),
                 cmocka_unit_test(memory_is_that_of_the_job),
                 cmocka_unit_test(gpus_and_other_resources),
