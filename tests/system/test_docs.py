@@ -219,7 +219,7 @@ def test_look_alikes_are_installed(installed):
 
 def test_slurm_look_alikes_are_installed(installed):
     names = [n for n in files_below(installed) if "/libexec/drover/slurm/" in n]
-    assert {os.path.basename(n) for n in names} == {"sbatch", "squeue", "scancel", "sacct", "sinfo", "scontrol", "srun"}
+    assert {os.path.basename(n) for n in names} == {"sbatch", "squeue", "scancel", "sacct", "sinfo", "scontrol", "srun", "salloc"}
     for name in names:
         out = subprocess.run([name, "--help"], stdout=subprocess.PIPE, text=True, check=True, timeout=90)
         assert out.stdout.startswith("Usage: " + os.path.basename(name))

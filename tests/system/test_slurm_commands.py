@@ -10,6 +10,7 @@ from drover import wait_until
 from slurm import Munge, Slurm
 from slurm_accounting import accounted_cluster
 from slurm_commands import Commands, LookAlikes
+from terminal import Terminal
 
 
 @pytest.fixture
@@ -316,7 +317,23 @@ def test_srun_starts_tasks_within_a_job(both):
     assert (both.file("part.0"), both.file("part.1")) == ("0\n", "1\n")
 
 
+def test_salloc_runs_a_command_within_a_job(both):
+    out = both("salloc", "-n", "2", "sh", "-c", "srun -l sh -c 'echo $SLURM_PROCID of $SLURM_NTASKS'; echo $SLURM_JOB_ID; exit 5", code=5)
+    *tasks, number = out.splitlines()
+    assert sorted(tasks) == ["0: 0 of 2", "1: 1 of 2"] and f"salloc: Granted job allocation {number}\n" in out.err
+
+
 # ---- the look-alikes alone
+
+def test_salloc_gives_a_shell_at_the_terminal(look):
+    shell = Terminal(os.path.join(look.folder, "salloc"), "-c", "1", env={**look.env, "SHELL": "/bin/sh", "PS1": "> "}, cwd=look.work)
+    shell.shows("Granted job allocation")
+    shell.type("test -t 0 && echo on a ter''minal in job $SLURM_JOB_ID; exit 3\n")
+    shell.shows("on a terminal in job ")
+    assert shell.end() == 3
+    assert "--no-shell" in look("salloc", "--no-shell", code=1).err
+    assert "--array" in look("salloc", "--array=1-2", "true", code=1).err
+
 
 def test_a_script_is_what_it_was_when_it_was_submitted(look):
     path = os.path.join(look.work, "job.sh")

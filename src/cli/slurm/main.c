@@ -7,7 +7,7 @@ int main(int argc, char **argv)
 {
         static const struct words_tool *const tools[] = {&slurm_sbatch, &slurm_squeue, &slurm_scancel,
                                                          &slurm_sacct,  &slurm_sinfo,  &slurm_scontrol,
-                                                         &slurm_srun,   NULL};
+                                                         &slurm_srun,   &slurm_salloc, NULL};
         static const struct lookalike slurm = {.program = "drover-slurm",
                                                .system = "Slurm's",
                                                .page = "drover-slurm(7)",

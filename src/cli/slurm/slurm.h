@@ -5,7 +5,7 @@
 #include "cli/terminal/words.h"
 
 extern const struct words_tool slurm_sbatch, slurm_squeue, slurm_scancel, slurm_sacct, slurm_sinfo,
-        slurm_scontrol, slurm_srun;
+        slurm_scontrol, slurm_srun, slurm_salloc;
 
 void slurm_version_print(void);
 

@@ -14,24 +14,11 @@
 #include "base/mem.h"
 #include "base/system/program.h"
 #include "cli/slurm/batch.h"
-#include "cli/slurm/children.h"
-#include "cli/slurm/partitions.h"
+#include "cli/slurm/run.h"
 #include "cli/slurm/slurm.h"
 
 #define TASKS_MAX  10000
 #define LABEL_LINE 65536 /* bytes of a line that has a label of its own */
-
-static void warn(const struct words *w)
-{
-        BUF_CLEANUP struct buf out = {0};
-        struct str rest, line;
-
-        words_warnings(w, &out);
-        rest = buf_view(&out);
-        while (!words_has(w, "quiet") && str_cut(&rest, '\n', &line))
-                if (line.n)
-                        cli_note("warning: " STR_FMT, STR_ARG(line));
-}
 
 /* ---- within a job */
 
@@ -336,41 +323,17 @@ static void add_step(struct args *words, const struct words *w, int64_t tasks)
 static int run_job(struct cli *cli, const struct words *w)
 {
         const char *slash = strrchr(w->words[0], '/');
-        struct batch b = {.cli = cli,
-                          .words = w,
-                          .command = w->words[0],
-                          .name = slash ? slash + 1 : w->words[0],
-                          .environment = true};
-        BUF_CLEANUP struct buf lines = {0};
-        ARGS_CLEANUP struct args words = {0};
-        struct str rest, line;
+        ARGS_CLEANUP struct args command = {0};
         struct err err = {""};
         int64_t tasks = 0;
-        int rc = partitions_check(cli, words_text(w, "partition"), &err);
 
-        if (rc == 0 && words_has(w, "array"))
-                rc = err_set(&err, -EINVAL, "--array is sbatch's");
-        if (rc == 0)
-                rc = batch_tasks(w, &tasks, &err);
-        if (rc == 0)
-                rc = batch_write(&b, &lines, &err);
-        if (rc != 0)
+        if (batch_tasks(w, &tasks, &err) != 0)
                 return slurm_error(1, "%s", err.text);
-        add_option(&words, "run", NULL);
-        if (words_has(w, "pty"))
-                add_option(&words, "--terminal", NULL);
-        rest = buf_view(&lines);
-        while (str_cut(&rest, '\n', &line))
-                if (line.n) {
-                        add_option(&words, "--append", NULL);
-                        args_add(&words, line);
-                }
-        add_option(&words, "--", NULL);
         if (tasks > 1 || words_has(w, "label") || words_has(w, "output") || words_has(w, "error"))
-                add_step(&words, w, tasks);
+                add_step(&command, w, tasks);
         for (size_t i = 0; i < w->word_count; i++)
-                args_add(&words, str_of(w->words[i]));
-        return children_become((const char *const *)words.v);
+                args_add(&command, str_of(w->words[i]));
+        return run_become(cli, w, slash ? slash + 1 : w->words[0], words_has(w, "pty"), &command);
 }
 
 static int srun(struct cli *cli, const struct words *w)
@@ -382,7 +345,7 @@ static int srun(struct cli *cli, const struct words *w)
         if (mpi && strcmp(mpi, "list") != 0 && strcmp(mpi, "none") != 0)
                 return slurm_error(
                         1, "--mpi=%s is not supported: tasks are not told of each other; use mpirun", mpi);
-        warn(w);
+        run_warn(w);
         if (getenv("SLURM_JOB_ID") && getenv("DROVER_SCRATCH"))
                 return run_step(w);
         return run_job(cli, w);
