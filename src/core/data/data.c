@@ -477,7 +477,7 @@ void core_links(struct core *c, const char *agent, const struct core_link *links
                 }
                 up |= link_set(d, &d->links[at], &links[i], c->now_ms);
                 if (links[i].free_known && at < c->data->sites.store_count)
-                        space_measured(c, at, links[i].free_bytes);
+                        space_measured(c, at, a, links[i].free_bytes);
         }
         links_moved(c, a);
         if (up)

@@ -15,14 +15,20 @@
 #define ORDER_VERSION 1
 #define RECORDS_MAX   (1u << 24)
 
+struct measure {
+        const struct core_agent *agent;
+        int64_t level; /* what was free, and what had been written before it was measured */
+};
 struct space_store {
         struct limit *space, *lots; /* space/STORE and lots/STORE */
         uint32_t lot_count;
         uint64_t reserved, unwritten; /* sums over its lots: of sizes, and of what is not used of them */
         uint64_t files;               /* outside of lots */
         uint64_t capacity;            /* 0: not configured */
-        uint64_t measured_free;       /* UINT64_MAX: not known */
-        int64_t written;              /* bytes since that was measured; below 0: more were removed */
+        struct measure *measures;     /* the last one of each connected agent */
+        size_t measure_count;
+        int64_t level;   /* the highest of these */
+        int64_t written; /* bytes in all; below 0: more were removed */
 };
 struct space {
         struct map *lots;     /* by key; struct lot */
@@ -101,10 +107,9 @@ static uint64_t room_of(const struct space_store *s)
         uint64_t taken = s->reserved + s->files, left = s->capacity > taken ? s->capacity - taken : 0;
         int64_t free_bytes;
 
-        if (s->measured_free == UINT64_MAX)
+        if (s->measure_count == 0)
                 return left;
-        free_bytes = s->measured_free > INT64_MAX / 2 ? INT64_MAX / 2 : (int64_t)s->measured_free;
-        free_bytes -= s->written + (int64_t)s->unwritten;
+        free_bytes = s->level - s->written - (int64_t)s->unwritten;
         return free_bytes <= 0 ? 0 : (uint64_t)free_bytes < left ? (uint64_t)free_bytes : left;
 }
 
@@ -150,7 +155,6 @@ static struct space_store *store_get(struct core *c, struct str name)
         limit_name(&lots, "lots", name);
         s->space = limits_get(c->limits, buf_view(&space));
         s->lots = limits_get(c->limits, buf_view(&lots));
-        s->measured_free = UINT64_MAX;
         map_put(space_of(c)->stores, name, s);
         store_follow(c, s);
         return s;
@@ -390,6 +394,13 @@ int space_apply(struct core *c, struct str record, struct err *err)
 
 /* ---- looking */
 
+static uint64_t measured_free(const struct space_store *s)
+{
+        int64_t now = s->level - s->written;
+
+        return s->measure_count == 0 ? UINT64_MAX : now > 0 ? (uint64_t)now : 0;
+}
+
 bool space_look(const struct core *c, size_t store, struct space_view *ret)
 {
         const struct space_store *s = store_find(c, c->data->sites.stores[store].urls.name);
@@ -404,7 +415,7 @@ bool space_look(const struct core *c, size_t store, struct space_view *ret)
                                    .files = s->files,
                                    .claimed = claimed,
                                    .left = room > claimed ? room - claimed : 0,
-                                   .measured_free = s->measured_free};
+                                   .measured_free = measured_free(s)};
         return true;
 }
 
@@ -503,6 +514,8 @@ void space_deinit(struct core *c)
         for (size_t at = 0; map_next(s->lots, &at, NULL, &value);)
                 lot_free(value);
         map_free(s->lots);
+        for (size_t at = 0; map_next(s->stores, &at, NULL, &value);)
+                free(((struct space_store *)value)->measures);
         map_free_values(s->stores);
         free(s);
 }
@@ -523,15 +536,46 @@ void space_settings(struct core *c)
                 lot_follow(c, value);
 }
 
-void space_measured(struct core *c, size_t store, uint64_t free_bytes)
+/* ---- measurements */
+
+static void level_follow(struct core *c, struct space_store *s)
+{
+        s->level = INT64_MIN;
+        for (size_t i = 0; i < s->measure_count; i++)
+                s->level = s->measures[i].level > s->level ? s->measures[i].level : s->level;
+        store_follow(c, s);
+}
+
+void space_measured(struct core *c, size_t store, const struct core_agent *agent, uint64_t free_bytes)
 {
         struct space_store *s = store_find(c, c->data->sites.stores[store].urls.name);
+        size_t i = 0;
 
         if (!s || !s->capacity)
                 return;
-        s->measured_free = free_bytes;
-        s->written = 0;
-        store_follow(c, s);
+        while (i < s->measure_count && s->measures[i].agent != agent)
+                i++;
+        if (i == s->measure_count)
+                s->measures = mem_array(s->measures, ++s->measure_count, sizeof(*s->measures));
+        s->measures[i] = (struct measure){
+                agent, (int64_t)(free_bytes < INT64_MAX / 4 ? free_bytes : INT64_MAX / 4) + s->written};
+        level_follow(c, s);
+}
+
+void space_agent_away(struct core *c, const struct core_agent *agent)
+{
+        void *value;
+
+        for (size_t at = 0; map_next(space_of(c)->stores, &at, NULL, &value);) {
+                struct space_store *s = value;
+
+                for (size_t i = 0; i < s->measure_count; i++)
+                        if (s->measures[i].agent == agent) {
+                                s->measures[i] = s->measures[--s->measure_count];
+                                level_follow(c, s);
+                                break;
+                        }
+        }
 }
 
 /* ---- snapshots */

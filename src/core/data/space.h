@@ -11,8 +11,8 @@
  *
  *     lots + files outside of lots + claims > capacity.
  *
- * A store's free space that agents measure only lowers `space/STORE`. It is no event, and unknown after a
- * restart until it is measured again.
+ * A store's free space that agents measure only lowers `space/STORE`, as far as all connected agents that
+ * have measured it say. It is no event, and unknown after a restart until it is measured again.
  *
  * All changes are orders, recorded in events; the same orders make the same records. lifecycle/lots.c decides
  * on them.
@@ -30,6 +30,7 @@
 #define SPACE_NAME_MAX   32u          /* name of a lot */
 #define SPACE_FILE_BYTES (1ull << 30) /* claim of a job that does not say what it writes */
 
+struct core_agent;
 struct draws;
 struct limit;
 struct lot {
@@ -104,8 +105,9 @@ int64_t space_drawn(const struct draws *d);
 void space_init(struct core *c);
 void space_deinit(struct core *c);
 void space_settings(struct core *c); /* the configuration of stores has changed */
-/* Agents have measured the store's free space. */
-void space_measured(struct core *c, size_t store, uint64_t free_bytes);
+/* An agent has measured the store's free space. */
+void space_measured(struct core *c, size_t store, const struct core_agent *agent, uint64_t free_bytes);
+void space_agent_away(struct core *c, const struct core_agent *agent); /* what it measured is forgotten */
 /* Closes the lot: no job starts in it any more. To be called again as its claims end. */
 void space_close(struct core *c, struct lot *x);
 struct unpack;

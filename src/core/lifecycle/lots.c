@@ -23,6 +23,17 @@ static void order_emit(struct core *c, const struct space_order *o)
 
 /* ---- ends of attempts */
 
+/* Counts what was written outside of lots where the lot is not there, or has less room than was claimed: the
+ * store was called otherwise when the job began. */
+static void count_where_it_fits(const struct core *c, struct lots_end *x)
+{
+        const struct space_order *o = &x->order;
+        const struct lot *lot = *x->name ? space_find(c, o->store, o->owner, str_of(x->name)) : NULL;
+
+        if (!lot || o->bytes > lot->size_bytes - lot->used_bytes)
+                *x->name = '\0';
+}
+
 void lots_end_find(struct core *c, const struct job *j, const struct core_result *res, struct lots_end *ret)
 {
         const struct part *p = request_part(j->request, j->member, NULL);
@@ -43,6 +54,7 @@ void lots_end_find(struct core *c, const struct job *j, const struct core_result
         case LOT_COPY:
                 o->bytes = res->bytes_out < claim ? res->bytes_out : claim;
                 o->op = o->bytes ? SPACE_WRITE : 0;
+                count_where_it_fits(c, ret);
                 break;
         case LOT_REMOVE:
                 o->bytes = res->bytes_freed < INT64_MAX / 4 ? res->bytes_freed : INT64_MAX / 4;

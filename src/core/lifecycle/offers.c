@@ -6,6 +6,7 @@
 #include "core/data/cost_class.h"
 #include "core/data/data_state.h"
 #include "core/data/label.h"
+#include "core/data/space.h"
 #include "core/estimate/estimate.h"
 #include "core/gang/gang.h"
 #include "core/index/index.h"
@@ -89,6 +90,7 @@ void core_agent_away(struct core *c, const char *agent)
         if (!a)
                 return;
         a->connected = false;
+        space_agent_away(c, a);
         c->nodes_look_ms = 0;
         c->leases->due_ms = 0; /* leases of eager jobs there end earlier while the agent is away */
         for (struct queue *q = a->queues; q; q = q->next)

@@ -8,15 +8,20 @@
 #define AD  "[Cpus = 20; TotalCpus = 20; Memory = 1000; TotalMemory = 1000; Disk = 100000]"
 #define MIB (1ull << 20)
 
-static void configure_as(struct story *s, uint64_t capacity_mib)
+static void configure_called(struct story *s, struct str name, uint64_t capacity_mib)
 {
         const struct str dav = STR("https://dav.lab/"), far = STR("https://far.lab/");
         const struct core_store stores[] = {
-                {.urls = {STR("dav"), &dav, 1}, .capacity_bytes = capacity_mib * MIB, .file_bytes = 3 * MIB},
+                {.urls = {name, &dav, 1}, .capacity_bytes = capacity_mib * MIB, .file_bytes = 3 * MIB},
                 {.urls = {STR("far"), &far, 1}}};
         const struct core_data data = {.stores = stores, .store_count = 2};
 
         assert_int_equal(core_data_set(s->core, &data, NULL), 0);
+}
+
+static void configure_as(struct story *s, uint64_t capacity_mib)
+{
+        configure_called(s, STR("dav"), capacity_mib);
 }
 
 static void configure(struct story *s)
@@ -293,6 +298,68 @@ static void test_what_the_store_says(void **state)
         has(s, 0, 2 * MIB, 2 * MIB);
 }
 
+/* An agent says nothing of a store that others must believe: what any of those says that are connected is
+ * believed, and with the last of them what is known goes. */
+static void test_what_one_agent_says_of_a_store(void **state)
+{
+        struct story *s = *state;
+        struct core_link link = {.store = STR("dav"), .latency_us = 1, .free_known = true};
+        struct space_view v;
+
+        configure(s);
+        core_agent_connected(s->core, "n2");
+        core_links(s->core, "n2", &link, 1); /* it lies */
+        writes(s, "4", NULL);
+        core_match(s->core);
+        SAID(actions, ""); /* nobody knows better */
+        link.free_bytes = 8 * MIB;
+        core_links(s->core, "n1", &link, 1);
+        core_match(s->core);
+        SAID(actions, "assign n1 q 1 0 f1\n");
+        over(s, 1, 0, 4 * MIB, 0);
+        for (unsigned i = 0; i < 3; i++) { /* however often */
+                link.free_bytes = i * MIB;
+                core_links(s->core, "n2", &link, 1);
+        }
+        writes(s, "4", NULL);
+        writes(s, "1", NULL);
+        core_match(s->core); /* 8 were free, and 4 have been written since */
+        SAID(actions, "assign n1 q 2 0 f1\n");
+        over(s, 2, 0, 4 * MIB, 0);
+        core_match(s->core);
+        SAID(actions, "");
+        link.free_bytes = 2 * MIB;
+        core_links(s->core, "n2", &link, 1);
+        link.free_bytes = 5 * MIB;
+        core_links(s->core, "n1", &link, 1);
+        core_agent_away(s->core, "n1");
+        core_agent_connected(s->core, "n1");
+        assert_true(space_look(s->core, 0, &v));
+        assert_int_equal(v.measured_free, 2 * MIB); /* by n2 */
+        core_agent_away(s->core, "n2");
+        assert_true(space_look(s->core, 0, &v));
+        assert_int_equal(v.measured_free, UINT64_MAX);
+        assert_null(core_check(s->core));
+}
+
+/* A store gets another name while a job writes in a lot that it has under the old one. */
+static void test_a_store_that_is_renamed(void **state)
+{
+        struct story *s = *state;
+
+        configure(s);
+        acts(s, "\"reserve\"", "\"a\"");
+        core_match(s->core);
+        over(s, 1, 0, 0, 0);
+        writes(s, "2", "\"a\"");
+        core_match(s->core);
+        SAID(actions, "assign n1 q 1 0 f1\nassign n1 q 2 0 f1\n");
+        configure_called(s, STR("new"), 10);
+        over(s, 2, 0, MIB, 0);
+        has(s, 0, MIB, 0);
+        story_replays(s);
+}
+
 static void test_an_administrator_knows_better(void **state)
 {
         struct story *s = *state;
@@ -356,6 +423,8 @@ int main(void)
                 STORY(test_reserved_again_it_grows),
                 STORY(test_lies_have_bounds),
                 STORY(test_what_the_store_says),
+                STORY(test_what_one_agent_says_of_a_store),
+                STORY(test_a_store_that_is_renamed),
                 STORY(test_an_administrator_knows_better),
                 STORY(test_refusals),
         };
