@@ -119,6 +119,21 @@ def test_words_streams_and_the_environment(place):
     assert os.stat(os.path.join(place.work, "new")).st_uid == os.getuid()
 
 
+@PODMAN_ONLY
+def test_an_image_starts_its_own_program(place, engine):
+    """Without an executable, as HTCondor has it; the arguments are those of its entry point, or take the place of its words."""
+    tree = os.path.join(engine.folder, "tree.tar")
+    for name, change in (("entry", 'ENTRYPOINT ["/bin/echo", "entry"]'), ("words", 'CMD ["/bin/echo", "words"]')):
+        engine("import", "--signature-policy", engine.policy, "--change", change, tree, f"localhost/{name}:1")
+    text = "universe = docker\ndocker_image = localhost/{0}:1\noutput = {1}\nerror = err\n{2}\nqueue\n"
+    numbers = [place.submit(text.format("entry", "out1", "arguments = a b")), place.submit(text.format("words", "out2", ""))]
+    nothing = place.submit(text.format("tiny", "out3", ""))
+    place.wait(*numbers)
+    assert place.read("out1") == "entry a b\n" and place.read("out2") == "words\n"
+    assert "no command or entrypoint" in place.wait_state(f"{nothing}.0", "held")["hold_reason"]
+    place.cli("rm", "-y", str(nothing))
+
+
 def test_credentials_come_along(place):
     """In the container, private, renewed while it runs; nowhere else, and gone at the end."""
     add(place, "grid", SECRET + "one")

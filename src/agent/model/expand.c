@@ -133,8 +133,10 @@ int expand_path(const struct attempt *at, const struct job_step *step, struct bu
         else if (step->transfer_executable)
                 in_iwd(at, path, out);
         else
-                buf_str(out, path); /* relative to the job's folder */
-        return path.n ? 0 : err_set(err, -EINVAL, "the job names no program");
+                buf_str(out, path);                                      /* relative to the job's folder */
+        if (!path.n && (!*step->container || step->transfer_executable)) /* else the image has one */
+                return err_set(err, -EINVAL, "the job names no program");
+        return 0;
 }
 
 void expand_program(const struct attempt *at, const struct job_step *step, struct buf *out)

@@ -8,7 +8,8 @@ int expand_text(const struct attempt *at, const char *text, struct buf *out, str
 /* Sets at->iwd; call it once the item is known. A folder whose macros cannot be expanded stays unexpanded,
  * and its files will not be found. */
 void expand_iwd(struct attempt *at);
-/* Appends the path of the program to run. Returns 0, or -EINVAL with err. */
+/* Appends the path of the program to run: nothing for what a container's image starts by itself. Returns 0,
+ * or -EINVAL with err. */
 int expand_path(const struct attempt *at, const struct job_step *step, struct buf *out, struct err *err);
 /* Appends the program's path for people, expanded as far as possible. */
 void expand_program(const struct attempt *at, const struct job_step *step, struct buf *out);

@@ -84,6 +84,11 @@ static int executable(struct reader *r, bool *ret_shell)
         }
         if (rc == 0 && entry_get(r, "job_application", &application) > 0)
                 return 0; /* the server's settings know the program */
+        if (rc == 0 && (r->universe == UNIVERSE_CONTAINER || r->universe == UNIVERSE_DOCKER)) {
+                attribute_default(r, "Cmd", "\"\""); /* what the image starts by itself */
+                attribute_default(r, "TransferExecutable", "false");
+                return 0;
+        }
         if (rc == 0)
                 return reader_fail(r, (struct place){r->files[0], r->part->line},
                                    "there is no 'executable = …' before this queue statement, so there is "

@@ -14,7 +14,8 @@
 const struct keyword keywords[] = {
         /* what to run */
         {"executable", "Cmd", ACTS, OTHER, "Cmd", NULL,
-         "The program to run. A relative path starts at the folder of the submit, not at `initialdir`."},
+         "The program to run. A relative path starts at the folder of the submit, not at `initialdir`. Without it "
+         "an image starts its own."},
         {"shell", NULL, ACTS, OTHER, "Cmd", NULL,
          "A command for `/bin/sh -c`, in place of `executable` and `arguments`."},
         {"arguments", "args arguments2", ACTS, OTHER, "Arguments", NULL,

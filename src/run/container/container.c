@@ -319,10 +319,10 @@ static int start_oci(const struct container_settings *s, const struct container_
         if (j->env)
                 add_all(out, j->env);
         add_all(out, &s->run_options);
-        if (j->override_entrypoint)
+        if (j->override_entrypoint && *j->program)
                 addf(out, "--entrypoint=%s", j->program);
         add_word(out, j->image);
-        if (!j->override_entrypoint)
+        if (!j->override_entrypoint && *j->program)
                 add_word(out, j->program);
         return 0;
 }
@@ -334,8 +334,8 @@ static int start_apptainer(const struct container_settings *s, const struct cont
         BUF_CLEANUP struct buf image = {0};
         /* --no-home mounts no home, and --home then sets HOME. --silent leaves only errors, since all output
          * goes to the job's standard error. */
-        verb(s, CONTAINER_APPTAINER, out, "--silent", "exec", "--containall", "--cleanenv", "--no-privs",
-             "--no-home", "--home");
+        verb(s, CONTAINER_APPTAINER, out, "--silent", *j->program ? "exec" : "run", "--containall",
+             "--cleanenv", "--no-privs", "--no-home", "--home");
         addf(out, "%s:%s", j->sandbox,
              j->home && *j->home == '/' && !strpbrk(j->home, ":,") ? j->home
              : j->target                                           ? j->target
@@ -362,7 +362,8 @@ static int start_apptainer(const struct container_settings *s, const struct cont
         else if (!container_keeps(s, CONTAINER_APPTAINER, j->image, &image))
                 image_url(str_of(j->image), &image);
         args_add(out, buf_view(&image));
-        add_word(out, j->program);
+        if (*j->program)
+                add_word(out, j->program);
         return 0;
 }
 

@@ -104,7 +104,8 @@ struct container_job {
         bool own_workdir;
         const struct container_mount *mounts; /* files and folders outside of the sandbox to mount as well */
         size_t mount_count;
-        const char *program, *mount_program; /* mount_program: a path here, mounted read-only */
+        const char *program;       /* "": what the image starts by itself, with the arguments */
+        const char *mount_program; /* a path here, mounted read-only */
         bool override_entrypoint;
         char *const *argv;       /* argv[0] is ignored */
         const struct args *env;  /* arguments made by container_environment */

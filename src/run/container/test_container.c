@@ -90,6 +90,13 @@ static void test_podman(void **state)
                    "--ulimit=nofile=1024:1024 --ulimit=nproc=99:99 --cgroups=disabled "
                    "--device=nvidia.com/gpu=0 --device=nvidia.com/gpu=GPU-1 --env-file=/s/box/env "
                    "--env 'A= b' --read-only --entrypoint=/home/me/tool docker.io/library/tool:1 'a b' --c");
+        j.program = "";
+        assert_int_equal(container_start(&s, &crun, &j, &a, NULL), 0);
+        assert_string_equal(a.v[a.n - 4], "--read-only"); /* no entry point, no program */
+        assert_string_equal(a.v[a.n - 3], "docker.io/library/tool:1");
+        assert_string_equal(a.v[a.n - 2], "a b");
+        args_deinit(&a);
+        a = (struct args){0};
         j.one_id = true; /* nobody but user 0 is there */
         assert_int_equal(container_start(&s, &crun, &j, &a, NULL), 0);
         bool root = false;
@@ -218,6 +225,10 @@ static void test_apptainer(void **state)
         assert_int_equal(container_start(&s, &apptainer, &j, &a, NULL), 0);
         expect(&a, "apptainer --silent exec --containall --cleanenv --no-privs --no-home --home /s/box:/box "
                    "--bind /s/box:/box --pwd /box --nv /s/box/a.sif /bin/tool 'a b' --c");
+        j.program = "";
+        assert_int_equal(container_start(&s, &apptainer, &j, &a, NULL), 0);
+        expect(&a, "apptainer --silent run --containall --cleanenv --no-privs --no-home --home /s/box:/box "
+                   "--bind /s/box:/box --pwd /box --nv /s/box/a.sif 'a b' --c");
         container_pull(&s, CONTAINER_APPTAINER, "x", &a);
         assert_int_equal(a.n, 0);
         container_settings_deinit(&s);
