@@ -29,11 +29,11 @@ DEFAULTS = {"In": '"/dev/null"', "Out": '"/dev/null"', "Err": '"/dev/null"', "Ra
             "LeaveJobInQueue": "false", "JobLeaseDuration": "2400", "RequestMemory": "128", "RequestCpus": "1", "WhenToTransferOutput": '"ON_EXIT"',
             "RequestDisk": "MAX({1024,(TransferInputSizeMB+1)*1.25})*1024", "Environment": '""', "Arguments": '""', "NiceUser": "false",
             "ShouldTransferFiles": '"IF_NEEDED"', "WantDocker": "true", "WantContainer": "true", "EncryptExecuteDirectory": "false",
-            "TransferOutput": '""', "OnExitHold": "false"}
+            "TransferOutput": '""', "OnExitHold": "false", "KillSig": '"SIGTERM"'}
 DEFAULTS = {name.lower(): value for name, value in DEFAULTS.items()}
 OWN_CLAUSE = re.compile(r"^\(*(TARGET\.)?(Arch==|OpSys==|Disk>=RequestDisk|Memory>=RequestMemory|Cpus>=RequestCpus|HasFileTransfer|FileSystemDomain==|"
                         r"HasDocker|HasContainer|HasDockerURL|GPUs>=|countMatches\(MY\.RequireGPUs|versionGE\(split\(TARGET\.CondorVersion|HasSIF|HasSandboxImage|"
-                        r"has_ssh_to_job|Has[A-Za-z]*Image|HasSelfCheckpoint|HasJobDeferral|time\(\)|\(time\(\)|versioncmp\(split\(TARGET\.CondorVersion|stringListIMember\(.(file|https?).,TARGET\.HasFileTransferPluginMethods|Licences>=|TotalLicences|WalltimeMax)", re.I)
+                        r"has_ssh_to_job|Has[A-Za-z]*Image|HasSelfCheckpoint|HasJobDeferral|time\(\)|\(time\(\)|versioncmp\(split\(TARGET\.CondorVersion|stringListIMember\(.(file|https?).,TARGET\.HasFileTransferPluginMethods|Machine==MY\.SubmitHost$|Licences>=|TotalLicences|WalltimeMax)", re.I)
 
 
 def canonical(value):
@@ -134,12 +134,18 @@ def theirs(root, folder, name, cluster):
         if line == ".":
             if "clusterid" in job:
                 cluster = job
-            jobs.append({**cluster, **job})
+            jobs.extend(nodes({**cluster, **job}))
             job = {}
         elif re.match(r"\w+=", line):
             attribute, value = line.split("=", 1)
             job[attribute.lower()] = value
     return jobs
+
+
+def nodes(job):
+    """Its nodes, if it is a parallel job: HTCondor puts a node's number in when it starts it, and each is a job here."""
+    many = int(job["minhosts"]) if job["jobuniverse"] == "11" else 1
+    return [{attribute: value.replace("#pArAlLeLnOdE#", str(n)) for attribute, value in job.items()} for n in range(many)]
 
 
 class Drover:
@@ -192,6 +198,9 @@ def shown(job, attribute, folder):
         return path and os.path.normpath(os.path.join(folder if attribute == "cmd" else text_of(job["iwd"]), path))
     if attribute in ("transferinput", "transferoutput"):
         return [one.strip() for one in text_of(value).split(",") if one.strip()]
+    if attribute == "killsig":
+        name = text_of(value)
+        return int(name) if name.isdigit() else signal.Signals.__members__.get(name, name)
     value = canonical(value)
     try:
         return float(value)

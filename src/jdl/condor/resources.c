@@ -164,16 +164,6 @@ static int request_size(struct reader *r, const char *keyword, const char *attri
         return attribute_expression(r, attribute, &e, buf_view(&text));
 }
 
-/* The attribute of request_NAME. */
-static void request_attribute(struct str keyword, struct buf *out)
-{
-        struct str name = str_skip(keyword, strlen("request_"));
-
-        buf_addz(out, "Request");
-        buf_char(out, name.p[0] >= 'a' && name.p[0] <= 'z' ? (char)(name.p[0] - 32) : name.p[0]);
-        buf_str(out, str_skip(name, 1));
-}
-
 /* Some name after request_ that is no keyword of its own: a resource that only places know. */
 static bool is_custom(struct str name)
 {
@@ -192,7 +182,7 @@ static int custom(struct reader *r, const char *keyword)
 
         if (rc <= 0 || str_ieqz(buf_view(&e.text), "undefined"))
                 return rc;
-        request_attribute(str_of(keyword), &attribute);
+        buf_printf(&attribute, "Request%s", keyword + strlen("request_"));
         if (near && !str_istarts(str_of(near->name), STR("request_")))
                 near = NULL;
         if (near && str_to_u64(buf_view(&e.text), &units) != 0)

@@ -89,6 +89,9 @@ int sets_make(struct reader *r)
                 attribute_default(r, "SetSize", "1");
                 r->sets = true;
         }
+        if (!rc && r->universe == UNIVERSE_PARALLEL)
+                attribute_default(r, "WantIOProxy",
+                                  "true"); /* launchers tell each other by it where they are */
         if (!rc && b)
                 rc = own_size(r, &size);
         if (!rc && (c || d) && !r->sets)
