@@ -29,7 +29,7 @@ build: setup-build ## programs and manual pages into build/; installs the packag
 	@tools/link-programs $(BUILD)
 
 # Only what the demo starts: on a bare machine it does not wait for manual pages and the other commands.
-demo: setup-build ## a server, two agents and two thousand real files, in a temporary folder; under a minute
+demo: setup-build ## a server, two agents and a dataset of two thousand real files, in a temporary folder; under a minute
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --prefix=$(PREFIX)
 	@ninja -C $(BUILD) -j$(JOBS) src/cli/drover src/server/droverd src/agent/drover-agent src/agent/drover-shepherd src/agent/drover-init src/move/drover-mover
 	@tools/link-programs $(BUILD)

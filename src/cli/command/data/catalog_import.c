@@ -91,6 +91,8 @@ static int import_document(struct source *s, struct catalog_batch *b, struct buf
         json_decref(doc);
         root = view_of(buf_view(text));
         list = view_type(root) == VIEW_ARRAY ? root : view_get(root, "files");
+        if (view_type(root) == VIEW_OBJECT && view_type(view_get(root, "name")) == VIEW_STRING)
+                return catalog_batch_add(b, root.text); /* one file */
         if (view_type(list) != VIEW_ARRAY)
                 return cli_error(CLI_FAILED,
                                  "%s: a list of files is expected, or an object with a list \"files\"",
