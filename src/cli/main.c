@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/system/clock.h"
 #include "cli/client/api.h"
-#include "cli/client/session_file.h"
+#include "cli/client/session_batch.h"
 #include "cli/command/commands.h"
 #include "cli/command/help_text.h"
 #include "cli/terminal/pager.h"
@@ -58,20 +58,43 @@ static bool may_be_long(const struct command *c)
         return false;
 }
 
-/* The ids of the session's requests, as if they had been given. */
-static int use_session(struct cli *cli, struct options *o, struct session_file *session, struct buf *ids)
+/* Where the server is gone the batch systems still know jobs that the file names. */
+static int do_without_server(const struct options *o, const struct session_file *session)
+{
+        if (!session->own || session->job_count == 0)
+                return CLI_FAILED;
+        if (o->command->run == cmd_queue) {
+                cli_note("these jobs of the session are asked for in their batch systems");
+                return session_batch_list(session);
+        }
+        if (o->command->run == cmd_rm) {
+                cli_note("these jobs of the session are ended in their batch systems");
+                return session_batch_end(session);
+        }
+        return CLI_FAILED;
+}
+
+/* The ids of the session's requests, as if they had been given. *ret_done: all was done without the server.
+ */
+static int use_session(struct cli *cli, struct options *o, struct session_file *session, struct buf *ids,
+                       bool *ret_done)
 {
         const char *path = options_text(o, "session");
-        bool last = o->command->run == cmd_resubmit;
+        bool last = o->command->run == cmd_resubmit, gone = false;
         int code;
 
         if (o->word_count)
                 return cli_error(CLI_USAGE, "give ids or --session, not both");
         code = session_file_read(path, session);
         if (code == 0)
-                code = session_file_use(cli, session, last, ids);
+                code = session_file_use(cli, session, last, ids, &gone);
+        *ret_done = code != 0 && gone;
+        if (*ret_done)
+                return do_without_server(o, session);
         if (code != 0)
                 return code;
+        if (o->command->run == cmd_queue)
+                session_batch_note(cli, path, session);
         MEM_GROW(o->words, o->word_cap, o->word_count + 2);
         o->words[o->word_count++] = buf_z(ids);
         return 0;
@@ -101,12 +124,13 @@ static int run_command(struct cli *cli, const struct command *c, int argc, char 
                                                         .csv = options_flag(&o, "csv"),
                                                         .bare = options_flag(&o, "no-header")};
         }
-        /* A submit makes one. */
+        /* A submit makes one, and a report reads it itself. */
         if (!c->passes_on && options_row(c, STR("session")) && options_text(&o, "session") &&
-            c->run != cmd_submit) {
-                int code = use_session(cli, &o, &session, &ids);
+            c->run != cmd_submit && c->run != cmd_report) {
+                bool done = false;
+                int code = use_session(cli, &o, &session, &ids, &done);
 
-                if (code != 0)
+                if (code != 0 || done)
                         return code;
         }
         if (!options_row(c, STR("watch")) || !options_flag(&o, "watch")) {

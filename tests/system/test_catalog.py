@@ -98,6 +98,7 @@ def test_import_csv_and_json(instance):
     lines = instance.write("files.jsonl", jsonl(files))
     assert instance.cli("catalog", "import", lines) == "0 added, 2 changed\n"
     assert instance.cli("catalog", "import", "-", stdin=jsonl([{"name": "c"}])) == "1 added, 0 changed\n"
+    assert instance.cli("catalog", "import", instance.write("d.json", '{"name": "d"}')) == "1 added, 0 changed\n"
 
 
 @pytest.mark.parametrize("name, text, says", [
@@ -111,7 +112,7 @@ def test_import_csv_and_json(instance):
     ("x.jsonl", '{"name": "a"}\n{"name": \n', "line 2: this is not a JSON object"),
     ("x.jsonl", '{"name": "a", "size": "5"}\n', "size"),
     ("x.jsonl", '{"name": "a", "metadata": {"k": [1]}}\n', "is a text, a number, true or false"),
-    ("x.json", '{"name": "a"}', 'a list of files is expected'),
+    ("x.json", '{"names": "a"}', 'a list of files is expected'),
     ("x.json", '[1, 2]', "is not an object"),
     ("x.json", '[', "x.json: line"),
 ])

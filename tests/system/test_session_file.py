@@ -46,6 +46,9 @@ def test_all_that_is_needed(instance):
     with open(path, encoding="utf-8") as f:
         text = f.read()
     assert text.count("<request ") == 2 and 'id="2"' in text
+    said = instance.cli("report", "--session", path, cwd=folder)
+    assert "jobs       3\n" in said and "request 1 now: 0 idle, 0 running, 0 held, 3 completed, 0 removed; 1 of the completed failed\n" in said
+    assert "request 2 now: 0 idle, 0 running, 0 held, 1 completed, 0 removed; 0 of the completed failed\n" in said
     assert instance.read("o.1") == "1\n"
     # Nothing has failed of the last part, which is what a resubmit is about.
     out = instance.cli("resubmit", "--failed", "--session", path, cwd=folder, code=None)
@@ -61,6 +64,7 @@ def test_plain_submits_leave_one_when_asked(instance):
     shutil.move(session_of(instance), os.path.join(folder, "x"))
     instance.kill_server()
     assert instance.cli("queue", "--session", "x", cwd=folder, code=1).err
+    assert "leaves no report" in instance.cli("report", "--session", "x", cwd=folder, code=1).err
     instance.server()
     assert "sleep" in instance.cli("queue", "--session", "x", cwd=folder)
     instance.cli("rm", "--session", "x", cwd=folder)

@@ -489,3 +489,22 @@ def test_two_queues_of_one_cluster(instance, alpha):
     for request in requests:
         instance.wait(request)
     assert sorted(instance.read("ran").split()) == ["main", "short"]
+
+
+def test_a_session_outlives_the_server(one, alpha):
+    """What Slurm calls the jobs is in the session file, and does for squeue and scancel when nothing of Drover is left."""
+    gate = os.path.join(one.work, "gate")
+    one.submit(sh(until(gate), queue="queue 3"), "--session", "s.session.xml")
+    wait_until(lambda: one.cli("queue", "--session", "s.session.xml") and one.read("s.session.xml").count("<job ") == 3)
+    text = one.read("s.session.xml")
+    assert re.fullmatch(r'(  <job id="1\.[0-2]" runner="slurm" native="[0-9_]+"/>\n){3}', "".join(re.findall(r"  <job .*\n", text)))
+    one.agent.kill()
+    one.kill_server()
+    env = {"SLURM_CONF": alpha.conf}
+    out = one.cli("queue", "--session", "s.session.xml", env=env)
+    assert out.out.count("|RUNNING|") == 3 and "in their batch systems" in out.err, out
+    one.cli("rm", "--session", "s.session.xml", env=env)
+    wait_until(lambda: not alpha.jobs())
+    # Another user's file asks and ends nothing, and neither does a name that would be an option.
+    one.write("s.session.xml", text.replace('native="', 'native="-u '))
+    assert "|" not in one.cli("queue", "--session", "s.session.xml", env=env, code=1).out

@@ -1,8 +1,10 @@
 #include "cli/client/session_file.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/format/xml.h"
@@ -19,6 +21,7 @@ void session_file_deinit(struct session_file *s)
         buf_deinit(&s->folder);
         buf_deinit(&s->report);
         free(s->requests);
+        free(s->jobs);
 }
 
 /* ---- reading */
@@ -52,6 +55,30 @@ static int read_request(const struct xml *x, struct session_file *s)
         return 0;
 }
 
+/* Returns whether it is a name that may stand in a command line of a batch system. */
+static bool is_name(struct str s, size_t max)
+{
+        for (size_t i = 0; i < s.n; i++)
+                if (!isalnum((unsigned char)s.p[i]) && !strchr("._[]@", s.p[i]))
+                        return false;
+        return s.n > 0 && s.n < max && isalnum((unsigned char)s.p[0]);
+}
+
+void session_file_add_job(struct session_file *s, struct str id, struct str runner, struct str native)
+{
+        struct session_job *j;
+
+        if (s->job_count == SESSION_JOBS_MAX || !is_name(id, sizeof(j->id)) ||
+            !is_name(runner, sizeof(j->runner)) || !is_name(native, sizeof(j->native)))
+                return;
+        MEM_GROW(s->jobs, s->job_cap, s->job_count + 1);
+        j = &s->jobs[s->job_count++];
+        *j = (struct session_job){{0}};
+        memcpy(j->id, id.p, id.n);
+        memcpy(j->runner, runner.p, runner.n);
+        memcpy(j->native, native.p, native.n);
+}
+
 int session_file_read(const char *path, struct session_file *ret)
 {
         BUF_CLEANUP struct buf text = {0};
@@ -75,6 +102,9 @@ int session_file_read(const char *path, struct session_file *ret)
         take_member(xml_child(root, "submit"), "report", &ret->report);
         for (const struct xml *x = xml_child(root, "request"); x && code == 0; x = xml_next(x, "request"))
                 code = read_request(x, ret);
+        for (const struct xml *x = xml_child(root, "job"); x && code == 0; x = xml_next(x, "job"))
+                session_file_add_job(ret, str_of(xml_get(x, "id")), str_of(xml_get(x, "runner")),
+                                     str_of(xml_get(x, "native")));
         if (code == 0 && ret->count == 0)
                 code = cli_error(CLI_USAGE, "%s is not a session file: it has no <request>", path);
         xml_free(root);
@@ -119,6 +149,9 @@ int session_file_write(const char *path, const struct session_file *s)
                 buf_printf(&text, "  <request id=\"%llu\" uuid=\"%s\" jobs=\"%llu\"/>\n",
                            (unsigned long long)s->requests[i].id, s->requests[i].uuid,
                            (unsigned long long)s->requests[i].jobs);
+        for (size_t i = 0; i < s->job_count; i++)
+                buf_printf(&text, "  <job id=\"%s\" runner=\"%s\" native=\"%s\"/>\n", s->jobs[i].id,
+                           s->jobs[i].runner, s->jobs[i].native);
         buf_addz(&text, "</session>\n");
         if (fs_write(AT_FDCWD, path, buf_view(&text), 0666, true, &err) != 0)
                 return cli_error(CLI_FAILED, "%s", err.text);
@@ -171,7 +204,7 @@ void session_file_leave(struct cli *cli, const char *path, const struct api_answ
 
 /* ---- using */
 
-static int check_request(struct cli *cli, const struct session_request *r)
+static int check_request(struct cli *cli, const struct session_request *r, bool *ret_gone)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf path BUF_CLEANUP = {0}, uuid BUF_CLEANUP = {0};
@@ -180,6 +213,7 @@ static int check_request(struct cli *cli, const struct session_request *r)
 
         buf_printf(&path, "/v1/requests/%llu", (unsigned long long)r->id);
         rc = api_call(cli, &(struct api_request){.path = buf_z(&path)}, &answer, &err);
+        *ret_gone = rc == API_NO_SERVER;
         if (rc == API_REFUSED && answer.status == 404)
                 return cli_error(CLI_USAGE,
                                  "the server does not know request %llu of the session, or no longer",
@@ -195,7 +229,8 @@ static int check_request(struct cli *cli, const struct session_request *r)
         return 0;
 }
 
-int session_file_use(struct cli *cli, const struct session_file *s, bool last, struct buf *ret)
+int session_file_use(struct cli *cli, const struct session_file *s, bool last, struct buf *ret,
+                     bool *ret_gone)
 {
         bool named = cli->dir || getenv("DROVER_DIR") || getenv("DROVER_SERVER") || !s->own;
 
@@ -205,7 +240,7 @@ int session_file_use(struct cli *cli, const struct session_file *s, bool last, s
         else if (!named && s->dir.n && access(s->dir.p, F_OK) == 0)
                 cli->dir = s->dir.p;
         for (size_t i = last ? s->count - 1 : 0; i < s->count; i++) {
-                int code = check_request(cli, &s->requests[i]);
+                int code = check_request(cli, &s->requests[i], ret_gone);
 
                 if (code != 0)
                         return code;

@@ -13,16 +13,22 @@
 
 #define SESSION_FILE_MAX     (1u << 20) /* maximum bytes */
 #define SESSION_REQUESTS_MAX 1000u
+#define SESSION_JOBS_MAX     5000u
 
 struct session_request {
         uint64_t id, jobs;
         char uuid[UUID_TEXT];
+};
+struct session_job { /* a job in a batch system (session_batch.h) */
+        char id[32], runner[16], native[80];
 };
 struct session_file {
         struct buf server_uuid, dir, address; /* the server; dir or address may be empty */
         struct buf file, folder, report;      /* the submit: its description, folder and report */
         struct session_request *requests;     /* in order of submission */
         size_t count, cap;
+        struct session_job *jobs;
+        size_t job_count, job_cap;
         bool own; /* the file belongs to the caller or root */
 };
 
@@ -39,7 +45,11 @@ void session_file_leave(struct cli *cli, const char *path, const struct api_answ
 /* Begins a session from the server's answer to a submit. */
 int session_file_begin(struct cli *cli, const struct api_answer *submitted, struct session_file *ret);
 void session_file_add(struct session_file *s, const struct api_answer *submitted);
+/* Adds a job; it is left out if a name is too long, has other characters than names of batch jobs have, or
+ * there are SESSION_JOBS_MAX. */
+void session_file_add_job(struct session_file *s, struct str id, struct str runner, struct str native);
 /* Selects the session's server, unless the call or the environment names one or the file is another user's,
  * and checks that its requests are the session's. *ret gets their ids, "7,9"; with `last`, the id of the
- * last one only. */
-int session_file_use(struct cli *cli, const struct session_file *s, bool last, struct buf *ret);
+ * last one only. *ret_gone: no server answers. */
+int session_file_use(struct cli *cli, const struct session_file *s, bool last, struct buf *ret,
+                     bool *ret_gone);

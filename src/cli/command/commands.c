@@ -464,21 +464,26 @@ static const struct option_row log_options[] = {
         {0},
 };
 
+#define REPORT_ROWS                                                                                          \
+        {"by", 0, OPTION_TEXT, "THINGS",                                                                     \
+         "Group by some of user, account, place, site and month, separated by commas; keywords by keyword, " \
+         "user and month."},                                                                                 \
+                {"from", 0, OPTION_TEXT, "TIME",                                                             \
+                 "Attempts that ended since then: 2026-11-01, 2026-11-01T09:30, or -7d. Default: -30d."},    \
+                {"to", 0, OPTION_TEXT, "TIME", "Attempts that ended before then. Default: now."},            \
+                {"owner", 0, OPTION_TEXT, "USER", "Only jobs of this user. Default: all that you may see."}, \
+                {"format", 0, OPTION_TEXT, "FORM",                                                           \
+                 "text, csv, json, svg (a chart of the first number) or html; for records jsonl, csv or "    \
+                 "ur. Default: "                                                                             \
+                 "text; for records jsonl."},                                                                \
+                TABLE_ROWS, JSON_ROW
 static const struct option_row report_options[] = {
-        {"by", 0, OPTION_TEXT, "THINGS",
-         "Group by some of user, account, place, site and month, separated by commas; keywords by keyword, "
-         "user and month."},
-        {"from", 0, OPTION_TEXT, "TIME",
-         "Attempts that ended since then: 2026-11-01, 2026-11-01T09:30, or -7d. Default: -30d."},
-        {"to", 0, OPTION_TEXT, "TIME", "Attempts that ended before then. Default: now."},
-        {"owner", 0, OPTION_TEXT, "USER", "Only jobs of this user. Default: all that you may see."},
-        {"format", 0, OPTION_TEXT, "FORM",
-         "text, csv, json, svg (a chart of the first number) or html; for records jsonl, csv or ur. Default: "
-         "text; for records jsonl."},
-        TABLE_ROWS,
-        JSON_ROW,
+        {"session", 0, OPTION_TEXT, "FILE",
+         "What a submit reported, and what has become of its jobs: of the session file that it wrote."},
+        REPORT_ROWS,
         {0},
 };
+static const struct option_row stats_options[] = {REPORT_ROWS, {0}};
 
 static const struct option_row stores_options[] = {
         {"release", 0, OPTION_TEXT, "STORE/LOT",
@@ -665,10 +670,10 @@ const struct command commands[] = {
          "release|charge|refund [ARG...]]",
          bank_options, 0, 4, "", false, cmd_bank},
         {"report", RUNNING, "report resource usage",
-         "[OPTIONS] usage|wait|efficiency|sites|bank|keywords|records", report_options, 1, 1,
+         "[OPTIONS] usage|wait|efficiency|sites|bank|keywords|records", report_options, 0, 1,
          "usage wait efficiency sites bank keywords records", false, cmd_report},
-        {"stats", RUNNING, "report which keywords requests used", "[OPTIONS]", report_options, 0, 0, "",
-         false, cmd_stats},
+        {"stats", RUNNING, "report which keywords requests used", "[OPTIONS]", stats_options, 0, 0, "", false,
+         cmd_stats},
         {"reserve", RUNNING, "reserve resources for a period", "[OPTIONS] [list|show|end [NUMBER]]",
          reserve_options, 0, 2, "", false, cmd_reserve},
         {"doctor", RUNNING, "check an installation and suggest repairs", "[OPTIONS]", doctor_options, 0, 0,

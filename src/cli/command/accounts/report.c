@@ -1,16 +1,20 @@
 /* drover report: sums of what attempts have used, as text, CSV, JSON, a chart or a page; and the records
  * themselves, as the OGF's Usage Record 2.0 (GFD.204), CSV or JSON lines. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "base/system/clock.h"
+#include "base/system/fs.h"
 #include "cli/client/api.h"
+#include "cli/client/session_file.h"
 #include "cli/command/commands.h"
 #include "cli/terminal/human.h"
 
-#define HOUR_MS  3600000.0
-#define GIB      1073741824.0
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define HOUR_MS    3600000.0
+#define REPORT_MAX (64u << 20) /* bytes of a submit's report */
+#define GIB        1073741824.0
+#define COUNT(a)   (sizeof(a) / sizeof((a)[0]))
 
 /* ---- columns of a group */
 
@@ -555,14 +559,67 @@ static int print_report(struct cli *cli, const struct report *r, struct view gro
         return CLI_OK;
 }
 
+static const char *const states[] = {"idle", "running", "held", "completed", "removed"};
+
+/* What the submit wrote, and what has become of the jobs since, if the server answers. */
+static int report_session(struct cli *cli, const char *path)
+{
+        struct session_file s SESSION_FILE_CLEANUP = {0};
+        struct buf report BUF_CLEANUP = {0}, text BUF_CLEANUP = {0}, ids BUF_CLEANUP = {0};
+        int code = session_file_read(path, &s);
+        struct err err = {""};
+        bool gone = false;
+
+        if (code != 0)
+                return code;
+        if (s.report.n && s.report.p[0] != '/')
+                buf_printf(&report, "%s/", buf_z(&s.folder));
+        buf_str(&report, buf_view(&s.report));
+        if (!s.own)
+                return cli_error(CLI_USAGE,
+                                 "%s belongs to another user, and the report that it names is not read",
+                                 path);
+        if (s.report.n == 0)
+                cli_note("a submit of this description leaves no report");
+        else if (fs_read(AT_FDCWD, buf_z(&report), REPORT_MAX, &text, &err) != 0)
+                cli_note("%s", err.text);
+        else
+                cli_print(&text);
+        code = session_file_use(cli, &s, false, &ids, &gone);
+        for (size_t i = 0; i < s.count && code == 0; i++) {
+                struct api_answer answer API_ANSWER_CLEANUP = {0};
+                struct buf call BUF_CLEANUP = {0}, line BUF_CLEANUP = {0};
+
+                buf_printf(&call, "/v1/requests/%llu", (unsigned long long)s.requests[i].id);
+                code = api_get(cli, buf_z(&call), &answer);
+                if (code != 0)
+                        break;
+                buf_printf(&line, "\nrequest %llu now:", (unsigned long long)s.requests[i].id);
+                for (size_t k = 0; k < COUNT(states); k++)
+                        buf_printf(&line, "%s %lld %s", k ? "," : "",
+                                   (long long)view_integer(view_get(answer.root, states[k]), 0), states[k]);
+                buf_printf(&line, "; %lld of the completed failed\n",
+                           (long long)view_integer(view_get(answer.root, "failed"), 0));
+                cli_print(&line);
+        }
+        return code;
+}
+
 int cmd_report(struct cli *cli, const struct options *o)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf path BUF_CLEANUP = {0};
         struct report r = {.kind = NULL};
-        const char *form = options_text(o, "format");
+        const char *form = options_text(o, "format"),
+                   *session = options_row(o->command, STR("session")) ? options_text(o, "session") : NULL;
         int code;
 
+        if (session && o->word_count == 0)
+                return report_session(cli, session);
+        if (session || o->word_count == 0)
+                return cli_error(CLI_USAGE,
+                                 "give one of usage, wait, efficiency, sites, bank, keywords and records, or "
+                                 "--session FILE");
         if (strcmp(o->words[0], "records") == 0) {
                 buf_addz(&path, "/v1/usage/records");
                 code = path_make(&path, o, &r);
