@@ -24,6 +24,9 @@ void ca_free(struct ca *ca);                     /* accepts NULL */
 struct str ca_cert_pem(const struct ca *ca);     /* valid as long as ca */
 const char *ca_fingerprint(const struct ca *ca); /* 64 hexadecimal digits, lower case */
 
+/* Appends the authority's signature of a text: ECDSA with SHA-256, in DER. Returns 0, or -EIO with err. */
+int ca_sign(const struct ca *ca, struct str text, struct buf *ret, struct err *err);
+
 /* Makes a key and a certificate for the server, valid for `valid_s` seconds; they are not stored. names:
  * host names and addresses by which it is reached; "droverd" is always added. PEM is appended. Returns 0;
  * -EINVAL for a name that is neither a host name nor an address; or -EIO. */

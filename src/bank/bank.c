@@ -19,6 +19,7 @@ struct bank {
         struct bank_account *roots; /* sorted by name, as children are */
         struct idmap *liens;        /* by number */
         struct map *job_liens;      /* the same that are of jobs, by struct job_key */
+        struct map *named_liens;    /* the others that have a reason, by lien_name */
         struct bank_quote *quotes;  /* in the order of their numbers */
         size_t quote_count, quote_cap;
         size_t account_count, other_liens;
@@ -63,6 +64,7 @@ struct bank *bank_new(void)
         b->accounts = map_new();
         b->liens = idmap_new();
         b->job_liens = map_new();
+        b->named_liens = map_new();
         b->by_end.before = ends_first;
         return b;
 }
@@ -116,6 +118,7 @@ void bank_free(struct bank *b)
                 quote_deinit(&b->quotes[i]);
         map_free(b->accounts);
         map_free(b->job_liens);
+        map_free(b->named_liens);
         heap_deinit(&b->by_end);
         idmap_free(b->liens);
         free(b->quotes);
@@ -864,6 +867,44 @@ static void lien_hold(struct run *r, struct bank_lien *l, struct str user, struc
 }
 
 /* Frees what the lien holds, and removes it. */
+/* A user's liens are apart from those of others, who could give theirs the same reason. */
+static void lien_name(struct buf *out, struct str account, struct str user, struct str why)
+{
+        buf_printf(out, STR_FMT "\x1f" STR_FMT "\x1f" STR_FMT, STR_ARG(account), STR_ARG(user), STR_ARG(why));
+}
+
+static void lien_add_name(struct bank *b, struct bank_lien *l)
+{
+        BUF_CLEANUP struct buf name = {0};
+
+        b->other_liens++;
+        root_of(l->account)->tree_liens++;
+        if (!l->why)
+                return;
+        lien_name(&name, str_of(l->account->name), str_of(l->user), str_of(l->why));
+        map_put(b->named_liens, buf_view(&name), l);
+}
+
+static void lien_drop_name(struct bank *b, struct bank_lien *l)
+{
+        BUF_CLEANUP struct buf name = {0};
+
+        b->other_liens--;
+        root_of(l->account)->tree_liens--;
+        lien_name(&name, str_of(l->account->name), str_of(l->user), str_of(l->why));
+        if (map_get(b->named_liens, buf_view(&name)) == l)
+                map_take(b->named_liens, buf_view(&name));
+}
+
+const struct bank_lien *bank_lien_named(const struct bank *b, struct str account, struct str user,
+                                        struct str why)
+{
+        BUF_CLEANUP struct buf name = {0};
+
+        lien_name(&name, account, user, why);
+        return map_get(b->named_liens, buf_view(&name));
+}
+
 static void lien_end(struct bank *b, struct bank_lien *l)
 {
         struct bank_quote *quote = quote_find(b, l->quote);
@@ -878,12 +919,10 @@ static void lien_end(struct bank *b, struct bank_lien *l)
                 quote->held = false;
         idmap_take(b->liens, l->id);
         heap_take(&b->by_end, &l->by_end);
-        if (l->request) {
+        if (l->request)
                 map_take(b->job_liens, job_key(&k, l->request, l->member));
-        } else {
-                b->other_liens--;
-                root_of(l->account)->tree_liens--;
-        }
+        else
+                lien_drop_name(b, l);
         lien_free(l);
 }
 
@@ -933,8 +972,7 @@ static struct bank_lien *lien_new(struct run *r, struct bank_account *a, uint64_
                 l->user = text_or_null(o->user);
                 l->place = text_or_null(o->place);
                 l->why = text_or_null(o->why);
-                r->bank->other_liens++;
-                root_of(a)->tree_liens++;
+                lien_add_name(r->bank, l);
         }
         if (l->end_ms)
                 heap_put(&r->bank->by_end, &l->by_end);
@@ -1378,12 +1416,10 @@ static void unpack_lien(struct bank *b, struct unpack *in)
                 return;
         }
         idmap_put(b->liens, l->id, l);
-        if (l->request) {
+        if (l->request)
                 map_put(b->job_liens, job_key(&k, l->request, l->member), l);
-        } else {
-                b->other_liens++;
-                root_of(l->account)->tree_liens++;
-        }
+        else
+                lien_add_name(b, l);
         if (l->end_ms)
                 heap_put(&b->by_end, &l->by_end);
         for (uint64_t n = unpack_max(in, BANK_ALLOCATIONS_MAX); n > 0 && !in->bad; n--) {

@@ -155,6 +155,10 @@ int64_t bank_available_any(const struct bank_account *a, int64_t at_ms);
 enum bank_role bank_role_of(const struct bank_account *a, struct str user);
 const struct bank_lien *bank_lien(const struct bank *b, uint64_t id);
 const struct bank_lien *bank_lien_of(const struct bank *b, uint64_t request, uint32_t member); /* a job's */
+/* The latest open lien of this account and user that belongs to no job and has this reason: systems whose
+ * jobs have names make their liens with these. NULL: none. */
+const struct bank_lien *bank_lien_named(const struct bank *b, struct str account, struct str user,
+                                        struct str why);
 size_t bank_liens(const struct bank *b); /* number of liens */
 const struct bank_quote *bank_quote(const struct bank *b, uint64_t id);
 /* The lien with the earliest end, if end_ms <= at_ms; a job's or any other. NULL: no lien has ended. */

@@ -117,6 +117,8 @@ static int run_command(struct cli *cli, const struct command *c, int argc, char 
                 }
                 if (options_text(&o, "dir"))
                         cli->dir = options_text(&o, "dir");
+                if (options_text(&o, "server"))
+                        cli->server = options_text(&o, "server");
                 cli->json = options_row(c, STR("json")) && options_flag(&o, "json");
                 if (options_row(c, STR("columns")))
                         cli->form = (struct table_form){.columns = options_text(&o, "columns"),

@@ -62,6 +62,7 @@ struct http_request {
         struct http_head head;
         enum http_body_state body_state;
         struct buf body;
+        size_t body_max; /* 0: HTTP_BODY_MAX */
         http_handler_fn *body_fn;
         void *body_arg;
         struct share *bodies; /* the server's share of bodies, while this request has places in it */
@@ -329,6 +330,19 @@ static bool reply_has_room(const struct http_conn *c, size_t size)
         return all < max && own <= max - all;
 }
 
+static bool body_is_too_large(const struct http_request *r, size_t size)
+{
+        return r->body_max && size > r->body_max;
+}
+
+static void conn_refuse_large(struct http_conn *c)
+{
+        struct err text = {""};
+
+        err_set(&text, 413, "a body may have %zu bytes here", c->request->body_max);
+        conn_refuse(c, 413, refuse_code(413), text.text);
+}
+
 static bool conn_take_body(struct http_conn *c)
 {
         struct http_request *r = c->request;
@@ -337,6 +351,10 @@ static bool conn_take_body(struct http_conn *c)
         int status = 0;
         bool whole;
 
+        if (body_is_too_large(r, r->head.chunked ? 0 : r->head.length)) {
+                conn_refuse_large(c);
+                return false;
+        }
         if (!body_has_room(r, r->body.n + c->in->n)) {
                 conn_refuse(c, 503, "busy",
                             "too many large requests of yours are on their way at once: send this one later");
@@ -357,6 +375,10 @@ static bool conn_take_body(struct http_conn *c)
                 return false;
         }
         buf_consume(c->in, used);
+        if (body_is_too_large(r, r->body.n)) {
+                conn_refuse_large(c);
+                return false;
+        }
         if (!whole)
                 return false;
         r->body_state = BODY_READ;
@@ -660,6 +682,11 @@ bool http_query_nth(const struct http_request *r, const char *name, size_t n, st
 struct str http_header(const struct http_request *r, const char *name)
 {
         return http_head_field(&r->head, name);
+}
+
+void http_limit_body(struct http_request *r, size_t bytes)
+{
+        r->body_max = bytes;
 }
 
 struct str http_body(const struct http_request *r)

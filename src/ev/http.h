@@ -57,6 +57,9 @@ struct str http_header(const struct http_request *r, const char *name); /* empty
  * has ended. If the body is incomplete or too large, the server answers the client, and the request ends as
  * when its client goes away. Call this at most once for a request. */
 void http_read_body(struct http_request *r, struct str holder, http_handler_fn *fn, void *arg);
+/* Sets a limit below 8 MiB on this request's body, before http_read_body: for calls whose body shows who the
+ * caller is. */
+void http_limit_body(struct http_request *r, size_t bytes);
 struct str http_body(const struct http_request *r); /* empty before that */
 /* Counts `size` more bytes for the holder of the body, until the request has ended, for data that the handler
  * makes of the body. False: there is no room for them, and the handler answers 503. */

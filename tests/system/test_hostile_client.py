@@ -14,9 +14,11 @@ import pytest
 
 import openapi
 import rekey
+from sssrmap import envelope, request, signature
 from drover import LIMIT, Instance, free_port, made, sh, wait_until
 
 KIB, MIB = 1 << 10, 1 << 20
+KEY = "a key that Mallory does not have"
 
 
 class World(Instance):
@@ -26,6 +28,10 @@ class World(Instance):
         self.api_port, self.agents_port = free_port(), free_port()
         os.makedirs(self.dir, mode=0o700, exist_ok=True)
         with open(os.path.join(self.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
+            key = os.path.join(self.dir, "maui.key")
+            f.write(f"sssrmap: {{keys: [{{name: maui, file: {key}, actors: any, role: admin}}]}}\n")
+            with open(key, "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600)) as k:
+                k.write(KEY + "\n")
             f.write("users: {mallory@test: {max_spool: 3584K}, counted@test: {max_queued_bytes: 48M}}\noperators: [op@test]\n")
         self.server("--api-listen", f"127.0.0.1:{self.api_port}", "--listen", f"127.0.0.1:{self.agents_port}")
         self.tokens = {name: self.json("token", "user", "--name", f"{name}@test", "--role", "user")["token"]
@@ -167,6 +173,56 @@ def test_a_wrong_token_is_told_from_the_head(world):
         assert s.recv(25) == b"HTTP/1.1 100 Continue\r\n\r\n"
         s.sendall(b"{}")
         assert answer(everything(s))[0] == 400
+
+
+def test_messages_of_strangers_are_bounded(world):
+    """SSSRMAP's messages show who sends them, so they are read before that is known: a quarter of a MB, and no entity of theirs."""
+    before = world.memory()
+    for head in (f"Content-Length: {8 * MIB}\r\n", "Transfer-Encoding: chunked\r\n"):
+        with many(60, world.tls) as peers:
+            for s in peers:
+                with contextlib.suppress(OSError):
+                    s.sendall(f"POST /SSSRMAP3 HTTP/1.1\r\nHost: x\r\nContent-Type: text/xml\r\n{head}\r\n".encode())
+                    s.settimeout(0.1)
+                    s.sendall((b"800000\r\n" if "chunked" in head else b"") + b"x" * (8 * MIB - 1))
+            assert world.memory() - before < 64 * MIB
+            for s in peers:
+                s.settimeout(LIMIT)
+                raw = everything(s)
+                assert not raw or answer(raw)[0] in (413, 503)
+    laughs = "".join(f'<!ENTITY l{n} "{"&l%d;" % (n - 1) * 10}">' for n in range(1, 12))
+    body = "<Body><Request action='Query' actor='alice'><Object>Job</Object></Request></Body>"
+    deep = "<Option name='a'>" * 7000
+    for text in (f'<!DOCTYPE a [<!ENTITY l0 "ha">{laughs}]><Envelope>&l11;{body}</Envelope>',
+                 f"<!DOCTYPE a [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><Envelope>&e;{body}</Envelope>",
+                 f"<!DOCTYPE Envelope SYSTEM 'http://127.0.0.1:1/x.dtd'><Envelope>{body}</Envelope>",
+                 "<Envelope><Body>" + deep, "<Envelope><Body>" + deep + "</Option>" * 7000 + "</Body></Envelope>",
+                 "<Envelope><Body><Request action='Query' actor='a'>" + "<Get name='a'/>" * 15000 + "</Request></Body></Envelope>",
+                 f"<Envelope {' '.join(f'a{n}={chr(39)}{chr(39)}' for n in range(20000))}>{body}</Envelope>",
+                 "<Envelope>" + "<Body>" * 30000, "\x00" * 1000, "<" * 200000, "<Envelope>" + "&lt;" * 50000 + body + "</Envelope>"):
+        status, said = world.as_user(None, "POST", "/SSSRMAP3", text.encode(), ["Content-Type: text/xml"])
+        assert status == 200 and b"<Code>302</Code>" in said and b"root:" not in said and b"<Signature" not in said, text[:80]
+    assert world.memory() - before < 64 * MIB
+
+
+def test_messages_of_others_do_nothing(world, alices):
+    """SSSRMAP with Mallory's token, with no key and with wrong ones: nothing of Alice's is seen or changed."""
+    token = f'<Signature><SecurityToken type="Cleartext">{world.tokens["mallory"]}</SecurityToken></Signature>'
+    before = state_of(world, alices)
+    number = alices["id"]
+    for actor, sign, codes in (("alice@test", "", {"424"}), ("alice@test", signature("<Body></Body>", KEY, name="maui"), {"424"}),
+                               ("alice@test", token, {"444"}), ("mallory@test", token, {"000", "742", "444", "314", "317", "400"})):
+        for action, obj, options in (("Query", "Job", {"JobId": number}), ("Query", "Job", {"UserId": "alice@test"}), ("Cancel", "Job", {"JobId": number}),
+                                     ("Hold", "Job", {"JobId": number}), ("Release", "Job", {"JobId": number}), ("Modify", "Job", {"JobId": number, "Priority": 9}),
+                                     ("Balance", "Account", {"ProjectId": "alice@test"}), ("Deposit", "Account", {"ProjectId": "alice@test", "Amount": 5}),
+                                     ("Charge", "Job", {"JobId": "x", "ProjectId": "alice@test", "Charge": 5}), ("Query", "Reservation", {}),
+                                     ("Delete", "Reservation", {"ReservationId": 1}), ("Query", "Account", {})):
+            text = envelope(request(action, obj, actor, **options), sign)
+            status, said = world.as_user(None, "POST", "/SSSRMAP3", text.encode(), ["Content-Type: text/xml"])
+            code = said.decode().partition("<Code>")[2][:3]
+            assert status == 200 and code in codes, (actor, action, obj, said)
+            assert SECRET not in said.decode() and alices["uuid"] not in said.decode()
+    assert state_of(world, alices) == before
 
 
 STRANGE_HEADS = {
@@ -445,6 +501,8 @@ ATTEMPTS = {
     ("POST", "/ga4gh/tes/v1/tasks"): [("/ga4gh/tes/v1/tasks", {"executors": []}, 400)],
     ("GET", "/ga4gh/tes/v1/tasks/{id}"): [("/ga4gh/tes/v1/tasks/{id}", None, 404)],
     ("POST", "/ga4gh/tes/v1/tasks/{id}:cancel"): [("/ga4gh/tes/v1/tasks/{id}:cancel", None, 404)],
+    ("GET", "/.well-known/drover"): [("/.well-known/drover", None, 200)],
+    ("POST", "/SSSRMAP3"): [("/SSSRMAP3", {}, 415)],  # more of it below
     ("GET", "/v1/credentials"): [("/v1/credentials", None, 200)],
     ("DELETE", "/v1/credentials/{name}"): [("/v1/credentials/hers", None, REFUSED)],
     ("PUT", "/v1/credentials/{name}"): [("/v1/credentials/hers", {"type": "file", "data": "mine"}, 200)],

@@ -478,6 +478,8 @@ ROUTES = {
     ("POST", "/ga4gh/tes/v1/tasks"): ("/ga4gh/tes/v1/tasks", {"executors": []}, 400),
     ("GET", "/ga4gh/tes/v1/tasks/{id}"): ("/ga4gh/tes/v1/tasks/{request}", None, 404),
     ("POST", "/ga4gh/tes/v1/tasks/{id}:cancel"): ("/ga4gh/tes/v1/tasks/{request}:cancel", None, 404),
+    ("GET", "/.well-known/drover"): ("/.well-known/drover", None, 200),
+    ("POST", "/SSSRMAP3"): ("/SSSRMAP3", {}, 404),  # not enabled; its messages show who speaks
     ("GET", "/v1/credentials"): ("/v1/credentials", None, 200),
     ("PUT", "/v1/credentials/{name}"): ("/v1/credentials/x", {"type": "file", "data": "mine"}, 200),
     ("DELETE", "/v1/credentials/{name}"): ("/v1/credentials/x", None, 200),
@@ -513,7 +515,7 @@ def test_every_route(own):
     own.write("go", "")
     one.wait(job)
     assert one.read("err") == ""
-    wanted = {route: [200 if route[1] in ("/healthz", "/readyz") else 403, status] for route, (_, _, status) in ROUTES.items()}
+    wanted = {route: [status if route[1] in ("/healthz", "/readyz", "/SSSRMAP3", "/.well-known/drover") else 403, status] for route, (_, _, status) in ROUTES.items()}
     for said in one.read("out"), beside:
         assert dict(zip(ROUTES, json.loads(said))) == wanted
     assert one.job(f"{request}.0")["state"] == "held"

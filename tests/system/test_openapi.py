@@ -240,6 +240,8 @@ def test_every_operation(instance):
     assert call("GET", "/v1/bank/accounts/physics")["available"] == 98
     call("GET", "/v1/bank/accounts/biology", status=404)
     assert [m["amount"] for m in call("GET", "/v1/bank/accounts/physics/statement?limit=1&after=1")["movements"]] == [-9]
+    call("POST", "/SSSRMAP3", b"<Envelope/>", status=404)
+    assert json.loads(call("GET", "/.well-known/drover")["description"])["service"] == "drover"
     call("GET", "/v1/nodes")
     call("GET", "/v1/nodes/n2", status=404)
     call("POST", "/v1/nodes/n2", {"state": "draining"}, status=404)

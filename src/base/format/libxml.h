@@ -3,6 +3,7 @@
  * first libxml_open has returned. */
 #pragma once
 #include <libxml/xmlreader.h>
+#include <libxml/xmlschemas.h>
 
 #include "base/err.h"
 
@@ -19,6 +20,17 @@
         X(xmlTextReaderMoveToElement)                                                                        \
         X(xmlTextReaderCurrentNode)                                                                          \
         X(xmlTextReaderSetStructuredErrorHandler)                                                            \
+        X(xmlReadMemory)                                                                                     \
+        X(xmlFreeDoc)                                                                                        \
+        X(xmlSchemaNewValidCtxt)                                                                             \
+        X(xmlSchemaFreeValidCtxt)                                                                            \
+        X(xmlSchemaSetValidStructuredErrors)                                                                 \
+        X(xmlSchemaValidateDoc)                                                                              \
+        X(xmlSchemaNewMemParserCtxt)                                                                         \
+        X(xmlSchemaFreeParserCtxt)                                                                           \
+        X(xmlSchemaSetParserStructuredErrors)                                                                \
+        X(xmlSchemaParse)                                                                                    \
+        X(xmlSchemaFree)                                                                                     \
         X(xmlGetLineNo)
 
 struct libxml {

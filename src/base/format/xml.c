@@ -3,11 +3,15 @@
 #include "base/format/xml.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 
-#include "base/buf.h"
 #include "base/format/libxml.h"
 #include "base/mem.h"
+
+struct xml_schema {
+        xmlSchema *schema;
+};
 
 struct reader {
         xmlTextReader *xml;
@@ -176,6 +180,117 @@ int xml_parse(const char *name, struct str text, struct xml **ret, struct err *e
         }
         *ret = r.root;
         return 0;
+}
+
+/* ---- schemas */
+
+static void keep_schema_problem(void *arg, xmlErrorPtr error)
+{
+        struct err *err = arg;
+
+        if (!err->text[0])
+                err_set(err, -EINVAL, "line %d: " STR_FMT, error->line,
+                        STR_ARG(str_trim(str_of(error->message))));
+}
+
+int xml_schema_new(const char *name, struct str text, struct xml_schema **ret, struct err *err)
+{
+        struct err why = {""};
+        xmlSchemaParserCtxt *context;
+        xmlSchema *schema;
+        int r = libxml_open(err);
+
+        if (r != 0)
+                return r;
+        context = libxml.p_xmlSchemaNewMemParserCtxt(text.p, (int)text.n);
+        if (!context)
+                return err_set(err, -EINVAL, "%s: cannot be read as a schema", name);
+        libxml.p_xmlSchemaSetParserStructuredErrors(context, keep_schema_problem, &why);
+        schema = libxml.p_xmlSchemaParse(context);
+        libxml.p_xmlSchemaFreeParserCtxt(context);
+        if (!schema)
+                return err_set(err, -EINVAL, "%s: %s", name, why.text);
+        *ret = mem_new(struct xml_schema);
+        (*ret)->schema = schema;
+        return 0;
+}
+
+/* Checks a text that was read without a mistake. The reader could check while it reads, but libxml2 2.9 then
+ * crashes at a mistake of the text. */
+static int check_by_schema(const char *name, struct str text, struct xml_schema *schema, struct err *err)
+{
+        struct err why = {""};
+        xmlDoc *doc = libxml.p_xmlReadMemory(text.p, (int)text.n, NULL, NULL,
+                                             XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
+        xmlSchemaValidCtxt *context = doc ? libxml.p_xmlSchemaNewValidCtxt(schema->schema) : NULL;
+        int r = -1;
+
+        if (context) {
+                libxml.p_xmlSchemaSetValidStructuredErrors(context, keep_schema_problem, &why);
+                r = libxml.p_xmlSchemaValidateDoc(context, doc);
+                libxml.p_xmlSchemaFreeValidCtxt(context);
+        }
+        libxml.p_xmlFreeDoc(doc);
+        if (r == 0)
+                return 0;
+        return err_set(err, -EINVAL, "%s: %s", name,
+                       *why.text ? why.text : "cannot be checked by the schema");
+}
+
+int xml_parse_valid(const char *name, struct str text, struct xml_schema *schema, struct xml **ret,
+                    struct err *err)
+{
+        struct xml *root;
+        int r = text.n > INT_MAX ? err_set(err, -EINVAL, "%s: is too large", name)
+                                 : xml_parse(name, text, &root, err);
+
+        if (r != 0)
+                return r;
+        r = check_by_schema(name, text, schema, err);
+        if (r == 0)
+                *ret = root;
+        else
+                xml_free(root);
+        return r;
+}
+
+void xml_schema_free(struct xml_schema *s)
+{
+        if (s)
+                libxml.p_xmlSchemaFree(s->schema);
+        free(s);
+}
+
+/* ---- writing */
+
+static bool is_xml_char(struct str c)
+{
+        unsigned char b = (unsigned char)c.p[0];
+
+        if (c.n == 3 && b == 0xef && (unsigned char)c.p[1] == 0xbf)
+                return (unsigned char)c.p[2] < 0xbe; /* not U+FFFE and U+FFFF */
+        return b >= 0x20 || b == '\t' || b == '\n' || b == '\r';
+}
+
+void xml_escape(struct buf *out, struct str text)
+{
+        while (text.n) {
+                size_t n = str_utf8(text);
+
+                if (n == 0 || !is_xml_char(str_head(text, n)))
+                        buf_addz(out, "\xef\xbf\xbd");
+                else if (*text.p == '&')
+                        buf_addz(out, "&amp;");
+                else if (*text.p == '<')
+                        buf_addz(out, "&lt;");
+                else if (*text.p == '>')
+                        buf_addz(out, "&gt;");
+                else if (*text.p == '"')
+                        buf_addz(out, "&quot;");
+                else
+                        buf_str(out, str_head(text, n));
+                text = str_skip(text, n ? n : 1);
+        }
 }
 
 static void free_tree(struct xml *x)

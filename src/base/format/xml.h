@@ -9,8 +9,8 @@
 #pragma once
 #include <stdbool.h>
 
+#include "base/buf.h"
 #include "base/err.h"
-#include "base/str.h"
 
 #define XML_DEPTH_MAX 64u
 #define XML_NODES_MAX 100000u
@@ -32,6 +32,17 @@ struct xml {
 /* Reads a text; `name` is the file's, for messages. *ret is the root element, for xml_free. 0; -EINVAL with
  * err "NAME:LINE: ..."; -ENOSYS: no libxml2 on this machine. */
 int xml_parse(const char *name, struct str text, struct xml **ret, struct err *err);
+/* A schema (XML Schema 1.0), by which documents are checked. It may be used by one thread at a time. */
+struct xml_schema;
+/* Reads a schema, which includes no other one. 0; -EINVAL, -ENOSYS as xml_parse. */
+int xml_schema_new(const char *name, struct str text, struct xml_schema **ret, struct err *err);
+void xml_schema_free(struct xml_schema *s); /* NULL is fine */
+/* As xml_parse; -EINVAL also for a document that does not follow the schema. */
+int xml_parse_valid(const char *name, struct str text, struct xml_schema *schema, struct xml **ret,
+                    struct err *err);
+/* Appends text with the characters escaped that have a meaning in elements and in attributes. What XML cannot
+ * hold (most control characters, and bytes that are no UTF-8) becomes U+FFFD. */
+void xml_escape(struct buf *out, struct str text);
 void xml_free(struct xml *root); /* with its contents, without its next siblings; NULL is fine */
 /* Copies the element and its contents, without its next siblings. The copy borrows the file's name. */
 struct xml *xml_dup(const struct xml *x);

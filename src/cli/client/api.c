@@ -10,6 +10,7 @@
 #include "cli/client/http.h"
 #include "cli/client/instance.h"
 #include "cli/client/remote.h"
+#include "cli/client/srv.h"
 
 #define PAGE_ROWS          50000
 #define LISTING_MS         600000
@@ -98,8 +99,13 @@ static bool next_address(struct api *api, struct buf *ret)
 
 static int open_remote(struct api *api, const char *addresses, struct err *err)
 {
-        struct buf address BUF_CLEANUP = {0};
+        struct buf address BUF_CLEANUP = {0}, found BUF_CLEANUP = {0};
 
+        if (srv_is_domain(str_of(addresses))) {
+                if (srv_find(addresses, &found, err) != 0)
+                        return API_NO_SERVER;
+                addresses = buf_z(&found);
+        }
         api->addresses = mem_dupz(addresses);
         api->next = str_of(api->addresses);
         return open_address(api, next_address(api, &address) ? buf_z(&address) : addresses, err);

@@ -1,6 +1,7 @@
 /* api: calls to the server's HTTP API (docs/openapi.json) by whichever way leads to it.
  *
- * Which server: --dir; else $DROVER_SERVER (https://host:port, with $DROVER_TOKEN); else $DROVER_DIR; else
+ * Which server: --dir; else --server or $DROVER_SERVER (https://host:port, or a domain, srv.h; with
+ * $DROVER_TOKEN); else $DROVER_DIR; else
  * the default folder if a server was started there; else the lines of ~/.config/drover/server and …/token. In
  * a folder only server.json is read: it tells where the socket is.
  */

@@ -10,6 +10,9 @@
 const struct option_row options_common[] = {
         {"dir", 0, OPTION_TEXT, "DIR",
          "The instance's folder. Default: $DROVER_DIR, or ~/.local/state/drover."},
+        {"server", 0, OPTION_TEXT, "SERVER",
+         "A server elsewhere: https://host:port, or a domain, whose DNS records name it. Default: "
+         "$DROVER_SERVER."},
         {"help", 'h', OPTION_FLAG, NULL, "Show this help and exit."},
         {0},
 };

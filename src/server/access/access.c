@@ -52,6 +52,7 @@ void access_free(struct access *a)
         sessions_free(a->sessions);
         tokens_free(a->tokens);
         ca_free(a->ca);
+        buf_deinit(&a->description);
         free(a->own[0]);
         free(a->own[1]);
         free(a);

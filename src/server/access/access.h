@@ -18,8 +18,9 @@ struct access {
         struct certificates *certificates;
         struct credentials *credentials; /* of users, for their jobs */
         int64_t pruned_ms;
-        int64_t issued_ms; /* Unix time at which the server's certificate was issued; I/O thread */
-        char *own[2];      /* principals of the server's own user and of root; NULL: unknown */
+        int64_t issued_ms;      /* Unix time at which the server's certificate was issued; I/O thread */
+        struct buf description; /* of /.well-known/drover; empty until the first call; core thread */
+        char *own[2];           /* principals of the server's own user and of root; NULL: unknown */
 };
 int access_open(struct server *s, struct access **ret, struct err *err); /* 0, or an error with err */
 void access_free(struct access *a);                                      /* accepts NULL */

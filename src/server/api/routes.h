@@ -17,6 +17,7 @@ call_fn api_jobs, api_job, api_job_log, api_job_why, api_job_files, api_job_file
 call_fn api_nodes, api_node, api_node_set, api_wishlist;
 call_fn api_bank, api_bank_account, api_bank_statement, api_bank_reserved, api_bank_order;
 call_fn api_usage, api_usage_records, api_usage_keywords;
+call_fn api_sssrmap, api_description;
 call_fn api_reservations, api_reservation, api_reservation_new, api_reservation_end;
 call_fn api_action, api_wait, api_history, api_agents, api_agent_revoke, api_agent_drain, api_agent_resume,
         api_agent_wish, api_stores, api_store_set, api_quote, api_events, api_limits, api_metrics, api_series,

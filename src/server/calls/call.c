@@ -18,14 +18,21 @@ void *call_state(struct call *c, size_t size, void (*state_free)(void *state))
         return c->state;
 }
 
+void call_state_drop(struct call *c)
+{
+        if (c->state && c->state_free)
+                c->state_free(c->state);
+        else
+                free(c->state);
+        c->state = NULL;
+        c->state_free = NULL;
+}
+
 void call_free(struct call *c)
 {
-        if (c->state) {
-                if (c->state_free)
-                        c->state_free(c->state);
-                else
-                        free(c->state);
-        }
+        call_state_drop(c);
+        if (c->front)
+                c->front->free(c->front);
         free(c->path);
         free(c->who);
         arena_deinit(&c->arena);
@@ -131,7 +138,11 @@ static void send_reply(struct server *s, struct call *c)
 {
         struct http_request *r = c->http;
 
-        (void)s;
+        if (c->front && !c->front->replied) {
+                c->front->replied = true;
+                c->front->reply(s, c);
+                return;
+        }
         c->http = NULL;
         http_on_close(r, NULL, NULL);
         count_call(c);
@@ -163,8 +174,17 @@ static void drained(void *arg, struct http_request *r)
 
 void call_chunk(struct call *c, bool last, call_fn *more)
 {
-        if (last && !c->chunked) {
+        if (last && (!c->chunked || c->front)) {
                 call_reply(c);
+                return;
+        }
+        if (c->front) {
+                c->chunked = true;
+                if (c->out.n > CALL_FRONT_REPLY_MAX)
+                        call_fail(c, 413, "too_large", "the answer is larger than %u MiB: ask for less",
+                                  CALL_FRONT_REPLY_MAX >> 20);
+                else
+                        call_yield(c, more);
                 return;
         }
         if (!c->chunked)
@@ -217,12 +237,35 @@ void call_fail_err(struct call *c, int status, const char *code, const struct er
         call_fail(c, status, code, "%s", err->text);
 }
 
+/* Gives the value of a query parameter, as http_query does. */
+static bool query(struct call *c, const char *name, struct str *ret)
+{
+        if (!c->front)
+                return http_query(c->http, name, ret);
+        for (unsigned i = 0; i < CALL_FRONT_QUERY_MAX && c->front->query[i].name; i++)
+                if (strcmp(c->front->query[i].name, name) == 0) {
+                        *ret = c->front->query[i].value;
+                        return true;
+                }
+        return false;
+}
+
+static struct str body_of(const struct call *c)
+{
+        return c->front ? c->front->body : http_body(c->http);
+}
+
+bool call_is_text(const struct call *c)
+{
+        return !c->front && str_istarts(http_header(c->http, "Content-Type"), STR("text/plain"));
+}
+
 bool call_number(struct call *c, const char *name, uint64_t max, uint64_t *ret)
 {
         struct str text;
         uint64_t v;
 
-        if (!http_query(c->http, name, &text))
+        if (!query(c, name, &text))
                 return true;
         if (str_to_u64(text, &v) != 0 || v > max) {
                 call_fail(c, 400, "bad_parameter", "'%s' must be a number from 0 to %llu", name,
@@ -237,7 +280,7 @@ struct str call_query(struct call *c, const char *name)
 {
         struct str text;
 
-        if (!http_query(c->http, name, &text))
+        if (!query(c, name, &text))
                 return STR_NONE;
         return arena_str(&c->arena, text);
 }
@@ -246,7 +289,7 @@ bool call_flag(struct call *c, const char *name)
 {
         struct str text;
 
-        return http_query(c->http, name, &text) && !str_eqz(text, "0") && !str_eqz(text, "false");
+        return query(c, name, &text) && !str_eqz(text, "0") && !str_eqz(text, "false");
 }
 
 /* ---- size of a document in jansson's memory */
@@ -295,7 +338,7 @@ static size_t parsed_size(struct str body)
  * failed. */
 static bool body_fits(struct call *c)
 {
-        size_t size = is_small(http_body(c->http)) ? 0 : parsed_size(http_body(c->http));
+        size_t size = is_small(body_of(c)) ? 0 : parsed_size(body_of(c));
 
         if (size > PARSED_MAX)
                 call_fail(c, 413, "too_large",
@@ -313,13 +356,13 @@ bool call_body(struct call *c, struct buf *ret)
 {
         if (!body_fits(c))
                 return false;
-        buf_str(ret, http_body(c->http));
+        buf_str(ret, body_of(c));
         return true;
 }
 
 json_t *call_json(struct call *c)
 {
-        return body_fits(c) ? call_json_of(c, http_body(c->http)) : NULL;
+        return body_fits(c) ? call_json_of(c, body_of(c)) : NULL;
 }
 
 json_t *call_json_of(struct call *c, struct str body)

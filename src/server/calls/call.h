@@ -23,6 +23,23 @@ struct fair_user;
 struct call;
 typedef void call_fn(struct server *s, struct call *c);
 
+/* A request in another form than the API's own, translated to a call of a route. The translation stands in
+ * for the request's query, body and content type, and `reply` makes the answer: it finds the route's
+ * complete reply in c->out, c->status, and c->code and c->err of a call that has failed. Owned by its maker,
+ * which frees it when the call is freed. */
+#define CALL_FRONT_QUERY_MAX 4u
+#define CALL_FRONT_REPLY_MAX (8u << 20) /* bytes of a reply that is made in chunks */
+struct call_front {
+        struct {
+                const char *name;
+                struct str value;
+        } query[CALL_FRONT_QUERY_MAX]; /* up to one without a name */
+        struct str body;
+        call_fn *reply; /* I/O thread; it ends with call_reply, which then sends c->out */
+        bool replied;
+        void (*free)(struct call_front *f);
+};
+
 struct call {
         struct task task;
         struct server *server;
@@ -52,7 +69,8 @@ struct call {
         int status;               /* 200 at first */
         const char *code;         /* error code of a call that has failed */
         struct err err;
-        void *state; /* owned by the route */
+        struct call_front *front; /* NULL: the request is in the API's form */
+        void *state;              /* owned by the route */
         void (*state_free)(void *state);
 };
 
@@ -84,12 +102,15 @@ void call_end(struct call *c);
 /* Frees the call. I/O thread, after the reply or when the client has disconnected; or any thread when its
  * thread has ended */
 void call_free(struct call *c);
+/* Any thread that owns the call: frees the route's state, for a call that goes on with another route. */
+void call_state_drop(struct call *c);
 
 /* I/O thread: a query parameter that is a number. An invalid number ends the call with 400 and returns
  * false; an absent one leaves *ret unchanged. */
 bool call_number(struct call *c, const char *name, uint64_t max, uint64_t *ret);
 struct str call_query(struct call *c, const char *name); /* empty when absent; lives with the call */
 bool call_flag(struct call *c, const char *name);        /* present and not "0" or "false" */
+bool call_is_text(const struct call *c);                 /* the body is text/plain */
 /* I/O thread: returns the body as a JSON object, checked against the route's types (body.h). NULL: the
  * body is invalid and the call has ended. The caller owns the object. */
 json_t *call_json(struct call *c);

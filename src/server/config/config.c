@@ -65,6 +65,7 @@ static const struct setting {
         {"nodes", KIND_NESTED, offsetof(struct config, nodes), config_nodes_read},
         {"bank", KIND_NESTED, offsetof(struct config, bank), config_bank_read},
         {"reservations", KIND_NESTED, offsetof(struct config, reservations), config_reservations_read, true},
+        {"sssrmap", KIND_NESTED, offsetof(struct config, sssrmap), config_sssrmap_read},
         {"provision", KIND_NESTED, offsetof(struct config, provision), config_provision_read},
         {"provisioners", KIND_NESTED, offsetof(struct config, provision), config_provisioners_read},
         {"sources", KIND_NESTED, offsetof(struct config, sources), config_sources_read},
@@ -117,6 +118,7 @@ void config_deinit(struct config *c)
         config_provision_deinit(&c->provision);
         config_sources_deinit(&c->sources);
         config_presets_deinit(&c->presets);
+        config_sssrmap_deinit(&c->sssrmap);
         *c = (struct config){0};
 }
 

@@ -18,6 +18,7 @@
 #include "server/config/provision.h"
 #include "server/config/reservations.h"
 #include "server/config/sources.h"
+#include "server/config/sssrmap.h"
 #include "server/config/stores.h"
 
 #define CONFIG_LISTS_MAX    32
@@ -62,6 +63,7 @@ struct config {
         struct config_bank bank;
         struct config_reservations reservations;
         struct config_presets presets;
+        struct config_sssrmap sssrmap;
         uint64_t digests[CONFIG_SETTINGS_MAX]; /* hash of each setting's content in the file; 0: not set */
         bool check;                            /* only open, replay and check the state */
         bool check_config;                     /* only read and check the settings */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/format/xml.h"
 #include "base/system/clock.h"
 #include "base/system/fs.h"
 #include "base/system/log.h"
@@ -45,6 +46,7 @@
 #include "server/notices/notices.h"
 #include "server/provision/provision.h"
 #include "server/sources/sources.h"
+#include "server/sssrmap/schema.h"
 #include "server/userlog/userlog.h"
 
 #define LEASE_MS     300000 /* default lease of the core */
@@ -299,6 +301,7 @@ void server_close(struct server *s)
         fair_free(s->reader_fair);
         fair_free(s->catalog_fair);
         past_free(s->past);
+        xml_schema_free(s->sssrmap);
         catalog_close(s->catalog);
         io_thread_free(s->io_thread);
         snapshots_free(s->snapshots);
@@ -332,8 +335,13 @@ static int announce(struct server *s, struct err *err)
 
 static int start_readers(struct server *s, struct err *err)
 {
-        int r;
+        int r = 0;
 
+        if (s->config.sssrmap.on)
+                r = xml_schema_new("sssrmap.xsd", str_make(sssrmap_schema_text, sssrmap_schema_size),
+                                   &s->sssrmap, err);
+        if (r != 0)
+                return r;
         s->past = past_new(s);
         s->reader = thread_new(s);
         s->reader_mail = thread_mail(s->reader);

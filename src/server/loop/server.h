@@ -84,6 +84,7 @@ struct server {
         struct agent_sessions *agent_sessions; /* I/O thread */
         struct openid *openid;                 /* I/O thread; NULL: the settings name no provider */
         struct past *past;                     /* reader thread */
+        struct xml_schema *sssrmap;            /* of messages; reader thread; NULL: SSSRMAP is not enabled */
         struct catalog *catalog;               /* catalog thread; opened at first use, NULL before */
 
         /* of daemon.c */

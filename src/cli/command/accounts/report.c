@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/format/xml.h"
 #include "base/system/clock.h"
 #include "base/system/fs.h"
 #include "cli/client/api.h"
@@ -233,27 +234,6 @@ static int print_table(struct cli *cli, const struct report *r, struct view grou
                 cli_print(&none);
         }
         return CLI_OK;
-}
-
-/* Appends text from elsewhere to an XML document. */
-static void xml_escape(struct buf *out, struct str s)
-{
-        for (size_t i = 0; i < s.n; i++) {
-                unsigned char c = (unsigned char)s.p[i];
-
-                if (c == '&')
-                        buf_addz(out, "&amp;");
-                else if (c == '<')
-                        buf_addz(out, "&lt;");
-                else if (c == '>')
-                        buf_addz(out, "&gt;");
-                else if (c == '"')
-                        buf_addz(out, "&quot;");
-                else if (c >= ' ' || c == '\t')
-                        buf_char(out, (char)c);
-                else
-                        buf_char(out, ' ');
-        }
 }
 
 static void key_print(struct buf *out, const struct report *r, struct view g)

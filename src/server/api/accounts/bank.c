@@ -559,6 +559,24 @@ static bool complete(struct server *s, struct call *c, struct bank_order *o, con
         return true;
 }
 
+/* Finds the lien by the name of its job in another system. A charge of a job without a lien is one of the
+ * account. */
+static void find_named(struct server *s, struct call *c, struct bank_order *o)
+{
+        struct str job = call_json_text(c->state, "job");
+        const struct bank_lien *l;
+
+        if (!job.n)
+                return;
+        if (!o->why.n)
+                o->why = job;
+        if (o->id || (o->op != BANK_CHARGE && o->op != BANK_RELEASE && o->op != BANK_EXTEND))
+                return;
+        l = bank_lien_named(core_bank(s->core), o->account, o->user.n ? o->user : str_of(c->who), job);
+        if (l)
+                o->id = l->id;
+}
+
 static void carry_out(struct server *s, struct call *c)
 {
         struct listing l = {{.out = &c->out}, c, clock_wall_ms()};
@@ -566,7 +584,7 @@ static void carry_out(struct server *s, struct call *c)
         struct asked asked;
         struct bank_order o;
         struct err err = {""};
-        uint64_t id = 0;
+        uint64_t id = 0, lien;
         int r;
 
         if (turn_full(s->turn)) {
@@ -577,8 +595,10 @@ static void carry_out(struct server *s, struct call *c)
                 return;
         if (!o.user.n && (o.op == BANK_QUOTE || o.op == BANK_LIEN || (o.op == BANK_CHARGE && !o.id)))
                 o.user = asked.use.user = str_of(c->who);
+        find_named(s, c, &o);
         if (!may_order(s, c, &o) || !has_share(s, c, &o) || !complete(s, c, &o, &asked))
                 return;
+        lien = o.op == BANK_CHARGE ? o.id : 0;
         r = core_bank_order(s->core, &o, &id, &err);
         if (r != 0) {
                 call_fail_err(c,
@@ -597,6 +617,8 @@ static void carry_out(struct server *s, struct call *c)
         if (id)
                 json_kint(&l.j, "id", (int64_t)id);
         json_kint(&l.j, "amount", o.amount);
+        if (lien)
+                json_kint(&l.j, "lien", (int64_t)lien);
         if (o.end_ms)
                 json_kint(&l.j, "end_ms", o.end_ms);
         a = bank_account(core_bank(s->core), o.account);

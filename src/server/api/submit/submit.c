@@ -650,7 +650,7 @@ static void start_text(struct call *c, struct submit *x)
 
 static void start_submit(struct call *c, bool only_quote)
 {
-        bool text = str_istarts(http_header(c->http, "Content-Type"), STR("text/plain"));
+        bool text = call_is_text(c);
         json_t *doc = text ? NULL : call_json(c); /* after a failure the call and its state are freed */
         struct submit *x;
 

@@ -1,0 +1,176 @@
+"""SSSRMAP: each object and action over HTTP, signed and by token; who may speak for whom; and what is no message."""
+import os
+import subprocess
+
+import pytest
+
+import agents
+from drover import free_port, wait_until
+from sssrmap import Client, envelope, job, request, signature
+
+KEY, OLD = "an example of a key", "another, with SHA-1"
+SETTINGS = """bank:
+  without_account: free
+  rates: [{{charge: Cpus * WallSeconds}}]
+admins: [boss@local]
+sssrmap:
+  keys:
+    - {{name: maui, file: {0}/maui.key, actors: any, role: admin}}
+    - {{file: {0}/old.key, actors: [amy@local, boss@local], digest: sha1}}
+"""
+
+
+@pytest.fixture
+def port(instance):
+    os.makedirs(instance.dir, mode=0o700, exist_ok=True)
+    for name, key in (("maui", KEY), ("old", OLD)):
+        path = os.path.join(instance.dir, f"{name}.key")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(key + "\n")
+        os.chmod(path, 0o600)
+    with open(os.path.join(instance.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
+        f.write(SETTINGS.format(instance.dir))
+    number = free_port()
+    instance.server("--api-listen", f"127.0.0.1:{number}")
+    return number
+
+
+def test_each_action(instance, port, tmp_path):
+    maui = Client(port, KEY, name="maui")
+    agents.start(instance, "jobs_max: 4\n")
+    agents.queues(instance, 1)
+    instance.cli("bank", "account", "chem", "--new", "--member", "*@local=user", "--description", "a & b")
+    instance.cli("bank", "account", "bio", "--new")
+    assert maui("Deposit", "Account", ProjectId="chem", Amount=100000, CreditLimit=50, Description="<grant>")[0]["Amount"] == "100000"
+    assert maui("Withdraw", "Account", ProjectId="chem", Amount=10)
+    assert maui("Transfer", "Account", FromProjectId="chem", ToProjectId="bio", Amount=90)
+    balance, = maui("Balance", "Account", ProjectId="chem")
+    assert (balance["ProjectId"], balance["Amount"], balance["Available"], balance["Description"]) == ("chem", "99900", "99950", "a & b")
+    assert {a["ProjectId"] for a in maui("Query", "Account")} == {"chem", "bio"}
+    assert maui("Query", "Account", more='<Get name="Available"/>', ProjectId="chem") == [{"Available": "99950"}]
+    use = {"ProjectId": "chem", "UserId": "amy", "MachineName": "colony", "Processors": 16}
+    quote, = maui("Quote", "Job", more=job(WallDuration=3600, **use))
+    assert quote["Charge"] == "57600"
+    lien, = maui("Reserve", "Job", more=job(JobId="PBS.1", WallDuration=3600, QuoteId=quote["QuoteId"], **use))
+    assert lien["Charge"] == "57600"
+    assert [(r["JobId"], r["ReservationId"]) for r in maui("Query", "Reservation")] == [("PBS.1", lien["ReservationId"])]
+    assert maui("Query", "Quote")[0]["Used"] == "True"
+    assert maui("Balance", "Account", ProjectId="chem")[0]["Reserved"] == "57600"
+    charge, = maui("Charge", "Job", more=job(JobId="PBS.1", WallDuration=1234, **use))
+    assert charge == {"Charge": "19744", "ReservationId": lien["ReservationId"]}
+    assert maui("Charge", "Job", more=job(JobId="PBS.2", WallDuration=1, **use)) == [{"Charge": "16"}]
+    assert maui("Refund", "Job", JobId="PBS.1", ProjectId="chem", Amount=19744)[0]["Charge"] == "19744"
+    assert maui("Reserve", "Job", more=job(JobId="PBS.3", WallDuration=10, **use))
+    assert maui("Delete", "Reservation", ReservationId=maui("Query", "Reservation")[0]["ReservationId"])
+    assert maui("Query", "Reservation") == []
+    assert maui("Balance", "Account", ProjectId="chem")[0]["Amount"] == str(99900 - 16)
+    assert maui("Charge", "Job", code="782", more=job(JobId="PBS.4", WallDuration=999999, **use)).startswith("the account chem has")
+    assert instance.json("bank", "statement", "chem")["movements"][-1]["why"] == "PBS.1"
+
+    script = os.path.join(instance.work, "s.sh")
+    with open(script, "w", encoding="utf-8") as f:
+        f.write('#!/bin/sh\nprintf "%s\\n" "$@" > out.txt\nwhile [ ! -e go ]; do sleep 0.05; done\n')
+    os.chmod(script, 0o755)
+    domain = instance.cli("info", "places", "-o", "FileSystemDomain", "--csv").splitlines()[-1]
+    made, = maui("Submit", "Job", more=job(Executable=script, Arguments="one 'two three' <&>", InitialWorkingDirectory=instance.work, FileSystemDomain=domain,
+                                           JobName="a <b>", Processors=1, Memory=16, WallDuration=600, ProjectId="chem", Priority=3))
+    number = made["JobId"]
+    wait_until(lambda: maui("Query", "Job", JobId=number)[0]["State"] == "running")
+    seen, = maui("Query", "Job", more='<Where name="JobId" op="EQ">' + number + "</Where>")
+    assert {k: seen[k] for k in ("JobName", "UserId", "ProjectId", "Processors", "Memory", "Executable", "MachineName", "WallDuration", "Priority")} == {
+        "JobName": "a <b>", "UserId": "root@local", "ProjectId": "chem", "Processors": "1", "Memory": "16", "Executable": script,
+        "MachineName": "n1", "WallDuration": "600", "Priority": "3"}
+    instance.write("go", "")
+    wait_until(lambda: maui("Query", "Job", JobId=number)[0]["State"] == "completed", 20)
+    assert instance.read("out.txt") == "one\ntwo three\n<&>\n"
+    held, = maui("Submit", "Job", actor="amy", more=job(Executable="/bin/true", Processors=9999))
+    number = held["JobId"]
+    assert maui("Hold", "Job", actor="amy", JobId=number, Description="wait & see") == [{"JobCount": "1"}]
+    assert maui("Query", "Job", UserId="amy@local")[0]["Description"] == "wait & see"
+    assert maui("Release", "Job", actor="amy", JobId=number) and maui("Modify", "Job", actor="amy", JobId=number, Priority=-7)
+    assert maui("Query", "Job", JobId=number)[0]["Priority"] == "-7"
+    assert "no such request" in maui("Cancel", "Job", actor="bob", JobId=number, code="742")
+    assert maui("Cancel", "Job", actor="amy", JobId=f"{number}.0") == [{"JobCount": "1"}]
+    node, = maui("Query", "Node")
+    assert (node["NodeId"], node["State"]) == ("n1", "idle")
+    body = request("Query", "Node", "root")
+    said = maui.post(envelope(body, maui.sign(body)), chunked=False)[1]
+    schema = os.path.join(os.path.dirname(__file__), "..", "..", "src", "server", "sssrmap", "sssrmap.xsd")
+    for name, text in (("response", said), ("request", envelope(body, maui.sign(body)))):
+        (tmp_path / name).write_text(text)
+        subprocess.run(["xmllint", "--noout", "--nonet", "--schema", schema, str(tmp_path / name)], check=True, stderr=subprocess.PIPE)
+
+
+def test_who_speaks_for_whom(instance, port):
+    maui, old, stranger = Client(port, KEY, name="maui"), Client(port, OLD, "sha1"), Client(port)
+    instance.cli("bank", "account", "chem", "--new", "--member", "amy@local=user")
+    instance.cli("bank", "deposit", "chem", "1000")
+    assert old("Balance", "Account", actor="amy", ProjectId="chem")[0]["Amount"] == "1000"
+    assert "speak for bob@local" in old("Balance", "Account", actor="bob", ProjectId="chem", code="444")
+    # an admin by name; but the key makes nobody more than a user
+    assert old("Deposit", "Account", actor="boss", ProjectId="chem", Amount=5, code="444")
+    assert maui("Deposit", "Account", actor="boss", ProjectId="chem", Amount=5)
+    assert maui("Deposit", "Account", actor="amy", ProjectId="chem", Amount=5, code="444")
+    assert maui("Balance", "Account", actor="bob", ProjectId="chem", code="742")
+    assert "not signed" in stranger("Query", "Node", code="424")
+    for wrong in (Client(port, KEY), Client(port, OLD, name="maui"), Client(port, KEY, name="other"), Client(port, KEY, "sha1", "maui")):
+        said = wrong("Query", "Node", code="424")
+        assert "signature is wrong" in said or "SHA-256" in said
+    for actor in ("a b", "@", "amy@", "amy;x@local"):
+        maui("Query", "Node", actor=actor, code="317")
+    token = instance.json("token", "user", "--name", "amy@local")["token"]
+    amy = Client(port, token=token)
+    assert amy("Balance", "Account", actor="amy", ProjectId="chem") and amy("Balance", "Account", actor="amy@local", ProjectId="chem")
+    assert "not the actor's" in amy("Balance", "Account", actor="boss", ProjectId="chem", code="444")
+    assert "not valid" in Client(port, token=token[:-1] + ("0" if token[-1] != "0" else "1"))("Query", "Node", actor="amy", code="424")
+    assert instance.json("bank", "balance", "chem")["balance"] == 1005
+    # a body that was signed is not that of another request
+    one, two = request("Deposit", "Account", "boss", ProjectId="chem", Amount=1), request("Deposit", "Account", "boss", ProjectId="chem", Amount=9)
+    for text in (envelope(two, signature(one, KEY, name="maui")), envelope(two + one, signature(one, KEY, name="maui")),
+                 envelope(f"<!--{one}-->{two}", signature(one, KEY, name="maui")),
+                 envelope(one, signature(one, KEY, name="maui")).replace("UTF-8", "UTF-7"),
+                 envelope(one, signature(one, KEY, name="maui")).replace("<Envelope>", '<Envelope xmlns="http://x/">')):
+        assert maui.read(maui.post(text)[1])[0][0] in ("302", "424")
+    assert instance.json("bank", "balance", "chem")["balance"] == 1005
+
+
+def test_what_is_wrong_is_named(instance, port):
+    maui = Client(port, KEY, name="maui")
+    instance.cli("bank", "account", "chem", "--new")
+    for action, obj, code, options in (
+            ("Bake", "Job", "313", {}), ("Query", "Cake", "315", {}), ("Balance", "Account", "314", {}), ("Submit", "Job", "314", {}),
+            ("Deposit", "Account", "314", {"ProjectId": "chem"}), ("Deposit", "Account", "317", {"ProjectId": "chem", "Amount": "1e3"}),
+            ("Deposit", "Account", "317", {"ProjectId": "chem", "Amount": "-1"}), ("Deposit", "Account", "742", {"ProjectId": "none", "Amount": "1"}),
+            ("Deposit", "Account", "317", {"ProjectId": "chem", "Amount": "1", "Weather": "fair"}),
+            ("Withdraw", "Account", "782", {"ProjectId": "chem", "Amount": "1"}), ("Balance", "Account", "742", {"ProjectId": "chem/statement"}),
+            ("Cancel", "Job", "317", {"JobId": "7; 8"}), ("Query", "Job", "742", {"JobId": "77"}), ("Query", "Job", "317", {"JobId": "x"}),
+            ("Modify", "Job", "314", {"JobId": "7"}), ("Delete", "Reservation", "742", {"ReservationId": "77"}),
+            ("Quote", "Job", "317", {"ProjectId": "chem", "WallDuration": "99999999999"}), ("Quote", "Job", "317", {"ProjectId": "chem", "UserId": "@"})):
+        assert maui(action, obj, code=code, **options), (action, obj)
+    assert maui.post("<x/>", content_type="application/json")[0] == 415
+    status, said = maui.post("<x/>")
+    assert status == 200 and "<Code>302</Code>" in said and "<Signature>" not in said
+    assert maui.post(b"<Envelope>" + b" " * 300000)[0] == 413 and maui.post(b"<Envelope>" + b" " * 300000, chunked=False)[0] == 413
+    assert maui("Query", "Node") == []
+
+
+def test_off_and_wrong_settings(instance):
+    number = free_port()
+    instance.server("--api-listen", f"127.0.0.1:{number}")
+    assert Client(number).post("<x/>")[0] == 404
+    instance.kill_server()
+    os.chmod(instance.work, 0o755)
+    short, open_file = os.path.join(instance.work, "short"), os.path.join(instance.work, "open")
+    for path, text, mode in ((short, "short\n", 0o600), (open_file, KEY + "\n", 0o644)):
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        os.chmod(path, mode)
+    config = os.path.join(instance.dir, "droverd.yaml")
+    for text, why in (("sssrmap: {keys: [{actors: any}]}", "needs 'file' and 'actors'"), ("sssrmap: {key: 1}", "key"),
+                      (f"sssrmap: {{keys: [{{file: {short}, actors: any}}]}}", "at least 16 bytes"), ("sssrmap: {keys: [{file: k, actors: any}]}", "absolute"),
+                      (f"sssrmap: {{keys: [{{file: {open_file}, actors: any}}]}}", "open"), ("sssrmap: {keys: [{file: /none, actors: any}]}", "/none")):
+        with open(config, "w", encoding="utf-8") as f:
+            f.write(text + "\n")
+        p = subprocess.run([instance.program("droverd"), "--dir", instance.dir, "--check-config"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                           env=instance.env, check=False)
+        assert p.returncode != 0 and why in p.stdout and "droverd.yaml:1" in p.stdout, (text, p.stdout)
