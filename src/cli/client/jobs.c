@@ -23,7 +23,7 @@ static const struct view_field request_fields[] = {
         FIELD(request_row, eta_end_ms), FIELD(request_row, jobs),    FIELD(request_row, idle),
         FIELD(request_row, running),    FIELD(request_row, held),    FIELD(request_row, completed),
         FIELD(request_row, failed),     FIELD(request_row, removed), FIELD(request_row, left),
-        FIELD(request_row, cmd),        FIELD(request_row, batch),
+        FIELD(request_row, cmd),        FIELD(request_row, args),    FIELD(request_row, batch),
 };
 #undef FIELD
 
@@ -45,7 +45,7 @@ void request_name(const struct request_row *r, struct buf *out)
 
         view_text(r->batch, out);
         if (out->n == before)
-                job_command(&(struct job_row){.cmd = r->cmd}, out);
+                job_command(&(struct job_row){.cmd = r->cmd, .args = r->args}, out);
 }
 
 void job_command(const struct job_row *j, struct buf *out)
