@@ -76,14 +76,24 @@ struct ad *core_job_ad_some(struct core *c, uint64_t request, uint32_t member, c
 /* Jobs of one kind are those of one part of a request, in one state, without a record of their own; their ads
  * differ only in attributes for which core_job_differs is true. Returns false when the job has a record or
  * does not exist. */
-bool core_job_kind(struct core *c, uint64_t request, uint32_t member, uint64_t *ret_kind);
+struct core_job_kind {
+        uint64_t request;
+        uint32_t part;
+        enum job_state state;
+        const struct ad *template_ad; /* borrowed until the request goes; NULL: the part has ended */
+};
+bool core_job_kind(struct core *c, uint64_t request, uint32_t member, struct core_job_kind *ret);
 /* Returns whether this attribute may differ between jobs of one kind. `ad` is the ad of any one of them. */
 bool core_job_differs(const struct core *c, const struct ad *ad, symbol name);
+/* What the value of an attribute of such a job depends on: its template alone, whose ad has it, or not; the
+ * state too; or the job, or its request. */
+enum core_scope { CORE_SCOPE_TEMPLATE, CORE_SCOPE_STATE, CORE_SCOPE_JOB };
+enum core_scope core_job_scope(struct core *c, uint64_t request, uint32_t member, symbol name);
 /* Appends a job's GlobalJobId: "UUID#7.42#QDATE". */
 void core_global_id(struct buf *out, const unsigned char uuid[16], uint64_t request, uint32_t member,
                     int64_t submitted_ms);
-/* Adds the members in a state to *to, which is empty and the caller's. 0, CORE_UNKNOWN. */
-int core_members(struct core *c, uint64_t request, enum job_state state, struct set *to);
+/* Adds the members in these states (bits 1u << enum job_state) to *to, the caller's. 0, CORE_UNKNOWN. */
+int core_members(struct core *c, uint64_t request, uint32_t states, struct set *to);
 /* Adds the members that have ended and stay in the queue, likewise. */
 int core_members_left(struct core *c, uint64_t request, struct set *to);
 /* Gives what an agent needs to run a member: its item's values (borrowed), its row and its step. 0,

@@ -1,6 +1,9 @@
 /* The ad of one member has the template's ad as its parent, and the few attributes that are the member's own.
  */
 #include "core/classes/member_ad.h"
+
+#include <stddef.h>
+
 #include "base/mem.h"
 #include "core/classes/fill.h"
 #include "core/data/label.h"
@@ -291,32 +294,48 @@ struct ad *member_ad_some(struct core *c, const struct request *r, uint32_t memb
         return ad;
 }
 
+/* ---- which attributes members have of their own */
+
+static bool is_attribute(const struct core *c, const size_t *offsets, size_t count, symbol name)
+{
+        for (size_t i = 0; i < count; i++)
+                if (name == *(const symbol *)(const void *)((const char *)&c->attr + offsets[i]))
+                        return true;
+        return false;
+}
+
+#define AT(name)                    offsetof(struct attributes, name)
+#define IS_ATTRIBUTE(c, list, name) is_attribute(c, list, sizeof(list) / sizeof(*(list)), name)
+
+/* Members in one state have the same value, as long as they have no record. */
+static const size_t of_state[] = {
+        AT(JobStatus),       AT(DroverState),       AT(NumJobStarts),        AT(JobRunCount),
+        AT(NumShadowStarts), AT(NumJobCompletions), AT(RemoteWallClockTime), AT(CumulativeSuspensionTime)};
+static const size_t of_request[] = {AT(ClusterId), AT(Owner), AT(User), AT(QDate)};
+/* Some members have one. */
+static const size_t some_have[] = {AT(JobPrio),           AT(DataLabels),          AT(DroverSet),
+                                   AT(DroverNode),        AT(HoldReason),          AT(HoldReasonCode),
+                                   AT(HoldReasonSubCode), AT(DAGFailedCount),      AT(DAGStatus),
+                                   AT(DAGJobId),          AT(DAGJobCount),         AT(DAGReturn),
+                                   AT(DAGSuccess),        AT(EnteredCurrentStatus)};
+/* Each member has another one, or the same at that moment only. */
+static const size_t each_has[] = {AT(ProcId), AT(GlobalJobId), AT(ServerTime)};
+
 bool member_ad_differs(const struct core *c, const struct ad *ad, symbol name)
 {
-        const struct attributes *a = &c->attr;
-        const symbol alike[] = {a->ClusterId,
-                                a->Owner,
-                                a->User,
-                                a->QDate,
-                                a->JobStatus,
-                                a->DroverState,
-                                a->NumJobStarts,
-                                a->JobRunCount,
-                                a->NumShadowStarts,
-                                a->NumJobCompletions,
-                                a->RemoteWallClockTime,
-                                a->CumulativeSuspensionTime};
-        const symbol some_have[] = {a->JobPrio,           a->DataLabels,          a->DroverSet,
-                                    a->DroverNode,        a->HoldReason,          a->HoldReasonCode,
-                                    a->HoldReasonSubCode, a->DAGFailedCount,      a->DAGStatus,
-                                    a->DAGJobId,          a->DAGJobCount,         a->DAGReturn,
-                                    a->DAGSuccess,        a->EnteredCurrentStatus};
+        if (IS_ATTRIBUTE(c, some_have, name))
+                return true;
+        return !IS_ATTRIBUTE(c, of_state, name) && !IS_ATTRIBUTE(c, of_request, name) &&
+               ad_find_own(ad, name) != NULL;
+}
 
-        for (size_t i = 0; i < sizeof(some_have) / sizeof(*some_have); i++)
-                if (name == some_have[i])
-                        return true;
-        for (size_t i = 0; i < sizeof(alike) / sizeof(*alike); i++)
-                if (name == alike[i])
-                        return false;
-        return ad_find_own(ad, name) != NULL;
+enum core_scope member_ad_scope(const struct core *c, const struct part *p, symbol name)
+{
+        if (IS_ATTRIBUTE(c, of_state, name))
+                return CORE_SCOPE_STATE;
+        if (IS_ATTRIBUTE(c, of_request, name) || IS_ATTRIBUTE(c, some_have, name) ||
+            IS_ATTRIBUTE(c, each_has, name) ||
+            (p->job_template && job_template_late_text(p->job_template, name).p))
+                return CORE_SCOPE_JOB;
+        return CORE_SCOPE_TEMPLATE;
 }

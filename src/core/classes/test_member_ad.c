@@ -20,8 +20,10 @@ static struct str text_of(const struct core *c, const struct ad *ad, symbol name
         return buf_view(room);
 }
 
-/* Checks attributes of `one` that are different or missing in `other`. */
-static void compare(const struct core *c, const struct ad *one, const struct ad *other)
+/* Checks attributes of `one`, the ad of this member, that are different or missing in `other`, and those that
+ * the template's ad does not have. */
+static void compare(struct core *c, uint64_t request, uint32_t member, const struct ad *one,
+                    const struct ad *other)
 {
         BUF_CLEANUP struct buf a = {0}, b = {0};
         const struct expr *e;
@@ -30,6 +32,10 @@ static void compare(const struct core *c, const struct ad *one, const struct ad 
 
         while (ad_next(one, &at, &name, &e)) {
                 struct str text = text_of(c, one, name, &a);
+
+                if (ad_find_own(one, name) && core_job_scope(c, request, member, name) == CORE_SCOPE_TEMPLATE)
+                        fail_msg("a job's own " STR_FMT " is not told of",
+                                 STR_ARG(symbols_name(c->symbols, name)));
                 if (str_eq(text, text_of(c, other, name, &b)))
                         continue;
                 if (!core_job_differs(c, one, name) || !core_job_differs(c, other, name))
@@ -46,12 +52,14 @@ static size_t compare_all(struct core *c, const struct request *r)
 
         for (uint32_t i = 0; i < r->count; i++)
                 for (uint32_t k = 0; k < r->count; k++) {
-                        uint64_t kinds[2];
+                        struct core_job_kind kinds[2];
                         if (i == k || !core_job_kind(c, r->id, i, &kinds[0]) ||
-                            !core_job_kind(c, r->id, k, &kinds[1]) || kinds[0] != kinds[1])
+                            !core_job_kind(c, r->id, k, &kinds[1]) || kinds[0].part != kinds[1].part ||
+                            kinds[0].state != kinds[1].state)
                                 continue;
                         struct ad *one = core_job_ad(c, r->id, i), *other = core_job_ad(c, r->id, k);
-                        compare(c, one, other);
+                        assert_non_null(kinds[0].template_ad);
+                        compare(c, r->id, i, one, other);
                         ad_free(one);
                         ad_free(other);
                         pairs++;
@@ -81,7 +89,7 @@ static void test_jobs_of_one_kind(void **state)
         struct request *r = submit(c, "a\nb\nc\nd\ne\nf\ng\nh\n", 8,
                                    (const char *const[]){"Cmd", "\"x\"", "~Args", "\"$(f)\"", "~Note",
                                                          "\"$(f) $(Process)\"", "SetSize", "2", NULL});
-        uint64_t kind;
+        struct core_job_kind kind;
 
         assert_int_equal(compare_all(c, r), 8 * 7);
         act(c, r, CORE_ACT_PRIORITY, 2, 3, "", 7);
@@ -100,13 +108,22 @@ static void test_what_they_share(void **state)
                 submit(c, "a\nb\n", 2,
                        (const char *const[]){"Cmd", "\"x\"", "~Args", "\"$(f)\"", "Mine", "Args", NULL});
         struct ad *ad = core_job_ad(c, r->id, 1);
+        struct core_job_kind kind;
         static const char *const shared[] = {"Cmd", "Mine", "Owner", "JobStatus", "NoSuchAttribute"};
         static const char *const own[] = {"ProcId", "Args", "GlobalJobId", "ServerTime", "JobPrio"};
 
         for (size_t i = 0; i < sizeof(shared) / sizeof(*shared); i++)
                 assert_false(core_job_differs(c, ad, symbols_intern(c->symbols, str_of(shared[i]))));
-        for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+        for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++) {
                 assert_true(core_job_differs(c, ad, symbols_intern(c->symbols, str_of(own[i]))));
+                assert_int_equal(core_job_scope(c, r->id, 1, symbols_intern(c->symbols, str_of(own[i]))),
+                                 CORE_SCOPE_JOB);
+        }
+        assert_int_equal(core_job_scope(c, r->id, 1, c->attr.Owner), CORE_SCOPE_JOB);
+        assert_int_equal(core_job_scope(c, r->id, 1, c->attr.JobStatus), CORE_SCOPE_STATE);
+        assert_int_equal(core_job_scope(c, r->id, 1, symbols_intern(c->symbols, STR("Cmd"))),
+                         CORE_SCOPE_TEMPLATE);
+        assert_true(core_job_kind(c, r->id, 1, &kind) && kind.template_ad == core_request_ad(c, r->id, 0));
         ad_free(ad);
 }
 

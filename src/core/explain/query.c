@@ -205,16 +205,26 @@ struct ad *core_job_ad_some(struct core *c, uint64_t request, uint32_t member, c
         return ad;
 }
 
-bool core_job_kind(struct core *c, uint64_t request, uint32_t member, uint64_t *ret_kind)
+bool core_job_kind(struct core *c, uint64_t request, uint32_t member, struct core_job_kind *ret)
 {
         struct request *r = request_find(c, request);
+        const struct part *p;
         uint32_t part;
 
         if (!r || member >= r->count || request_job(r, member))
                 return false;
-        request_part(r, member, &part);
-        *ret_kind = (uint64_t)part << 8 | request_state(r, member);
+        p = request_part(r, member, &part);
+        *ret = (struct core_job_kind){request, part, request_state(r, member),
+                                      p->job_template ? p->job_template->ad : NULL};
         return true;
+}
+
+enum core_scope core_job_scope(struct core *c, uint64_t request, uint32_t member, symbol name)
+{
+        struct request *r = request_find(c, request);
+
+        return r && member < r->count ? member_ad_scope(c, request_part(r, member, NULL), name)
+                                      : CORE_SCOPE_JOB;
 }
 
 bool core_job_differs(const struct core *c, const struct ad *ad, symbol name)
@@ -222,24 +232,27 @@ bool core_job_differs(const struct core *c, const struct ad *ad, symbol name)
         return member_ad_differs(c, ad, name);
 }
 
-int core_members(struct core *c, uint64_t request, enum job_state state, struct set *to)
+int core_members(struct core *c, uint64_t request, uint32_t states, struct set *to)
 {
+        const uint32_t in_sets = 1u << JOB_IDLE | 1u << JOB_HELD | 1u << JOB_COMPLETED | 1u << JOB_REMOVED;
         struct request *r = request_find(c, request);
+        const struct request_cold *cold;
         void *value;
 
         if (!r)
                 return CORE_UNKNOWN;
-        switch (state) {
-        case JOB_IDLE: request_idle_all(r, to); break;
-        case JOB_HELD: set_add_all(to, &request_cold(r)->held); break;
-        case JOB_COMPLETED: set_add_all(to, &request_cold(r)->completed); break;
-        case JOB_REMOVED: set_add_all(to, &request_cold(r)->removed); break;
-        default:
-                for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);)
-                        if (((struct job *)value)->state == state)
-                                set_add(to, ((struct job *)value)->member);
-                break;
-        }
+        cold = request_cold(r);
+        if (states & 1u << JOB_IDLE)
+                request_idle_all(r, to);
+        if (states & 1u << JOB_HELD)
+                set_add_all(to, &cold->held);
+        if (states & 1u << JOB_COMPLETED)
+                set_add_all(to, &cold->completed);
+        if (states & 1u << JOB_REMOVED)
+                set_add_all(to, &cold->removed);
+        for (size_t at = 0; states & ~in_sets && r->jobs && idmap_next(r->jobs, &at, NULL, &value);)
+                if (states & ~in_sets & 1u << ((struct job *)value)->state)
+                        set_add(to, ((struct job *)value)->member);
         return 0;
 }
 

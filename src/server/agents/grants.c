@@ -264,7 +264,7 @@ static void release(struct server *s, struct grants_release *x)
                                    .reason = STR("its credential was renewed")};
         uint64_t affected = 0;
 
-        core_members(s->core, x->request, JOB_HELD, &held);
+        core_members(s->core, x->request, 1u << JOB_HELD, &held);
         SET_FOREACH (&held, m) {
                 struct core_job j;
                 const struct ad *ad;

@@ -26,6 +26,7 @@ int constraint_begin(struct constraint *x, struct symbols *symbols, struct str t
 
         expressions_eval_init(&x->eval, clock_wall_ms() / 1000);
         x->request = 0;
+        x->template_ad = NULL;
         if (text.n == 0)
                 return 0;
         x->names = symbols_use_new(symbols, STR_NONE);
@@ -119,17 +120,68 @@ static bool may_differ(const struct constraint *x, const struct core *core, cons
         return d.found || uses.uses_more || uses.uses_random;
 }
 
+struct reach {
+        struct core *core;
+        uint64_t request;
+        uint32_t member;
+        enum core_scope scope;
+};
+
+static void on_name(void *arg, symbol name, bool target)
+{
+        struct reach *r = arg;
+        enum core_scope scope = core_job_scope(r->core, r->request, r->member, name);
+
+        (void)target;
+        if (scope > r->scope)
+                r->scope = scope;
+}
+
+/* Returns what of this job, which has that template, the constraint depends on. */
+static enum core_scope constraint_scope(const struct constraint *x, struct core *core, uint64_t request,
+                                        uint32_t member, const struct ad *template_ad)
+{
+        struct reach r = {.core = core, .request = request, .member = member};
+        struct expr_uses uses = {0};
+
+        expr_references(x->expr, template_ad, on_name, &r, &uses);
+        return uses.uses_more || uses.uses_random ? CORE_SCOPE_JOB : r.scope;
+}
+
+/* Returns whether the result is known without a look at the job, or from its template alone. */
+static bool shared_result(struct constraint *x, struct core *core, uint32_t member,
+                          const struct core_job_kind *k, bool *ret_holds)
+{
+        if (k->template_ad != x->template_ad) {
+                x->template_ad = k->template_ad;
+                x->scope = constraint_scope(x, core, k->request, member, k->template_ad);
+                x->shared_known = false;
+        } else if (x->scope == CORE_SCOPE_STATE && k->state != x->state) {
+                x->shared_known = false;
+        }
+        if (x->shared_known) {
+                x->jobs++;
+        } else if (x->scope == CORE_SCOPE_TEMPLATE) {
+                x->shared = constraint_holds(x, k->template_ad, k->request, member);
+                x->shared_known = true;
+        }
+        *ret_holds = x->shared;
+        return x->shared_known;
+}
+
 bool constraint_holds_job(struct constraint *x, struct core *core, uint64_t request, uint32_t member,
                           struct ad **ret_ad)
 {
-        uint64_t kind;
+        struct core_job_kind k;
         bool known, second, holds;
 
         *ret_ad = NULL;
         if (!x->expr)
                 return true;
-        known = core_job_kind(core, request, member, &kind);
-        second = known && x->request == request && x->kind == kind;
+        known = core_job_kind(core, request, member, &k);
+        if (known && k.template_ad && shared_result(x, core, member, &k, &holds))
+                return holds;
+        second = known && x->request == request && x->part == k.part && x->state == k.state;
         if (second && x->found >= KIND_FAILS) {
                 x->jobs++;
                 return x->found == KIND_HOLDS;
@@ -142,8 +194,13 @@ bool constraint_holds_job(struct constraint *x, struct core *core, uint64_t requ
                 x->found = may_differ(x, core, *ret_ad) ? KIND_DIFFERS : holds ? KIND_HOLDS : KIND_FAILS;
         } else if (known && !second) {
                 x->request = request;
-                x->kind = kind;
+                x->part = k.part;
+                x->state = k.state;
                 x->found = KIND_SEEN;
+        }
+        if (known && k.template_ad && x->scope == CORE_SCOPE_STATE) {
+                x->shared = holds;
+                x->shared_known = true;
         }
         return holds;
 }

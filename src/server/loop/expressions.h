@@ -5,8 +5,7 @@
  * is evaluated over many jobs: it has a limit for each job, and one for the sum. */
 #pragma once
 #include "classad/eval.h"
-
-struct core;
+#include "core/query.h"
 
 /* Prepares an evaluator, as eval_init does, with these limits. random() gives the values of seed 0. */
 void expressions_eval_init(struct eval *ev, int64_t now_s);
@@ -21,9 +20,18 @@ struct constraint {
         struct eval eval;
         struct symbols_use *names; /* names that belong to the caller, released at the end of the slice */
         uint64_t steps, jobs;      /* used so far, in all slices of the call */
-        uint64_t request, kind;    /* the last job kind evaluated (core_job_kind); request 0: none */
-        /* SEEN: one job was evaluated; DIFFERS: jobs of the kind may differ; else all have this result */
+        /* The kind of the job that was evaluated last in this slice (core_job_kind); request 0: none. SEEN:
+         * one job of it was; DIFFERS: its jobs may differ; else all have this result. */
+        uint64_t request;
+        uint32_t part;
+        enum job_state state;
         enum { KIND_SEEN, KIND_DIFFERS, KIND_FAILS, KIND_HOLDS } found;
+        /* Its template's ad, and what of the jobs of that template the constraint depends on
+         * (core_job_scope). TEMPLATE and, in the same state, STATE: all have the result `shared`, once that
+         * is known. */
+        const struct ad *template_ad;
+        enum core_scope scope;
+        bool shared_known, shared;
         char *error; /* owned; NULL, or a sentence that says which limit was reached */
 };
 
@@ -37,6 +45,7 @@ void constraint_deinit(struct constraint *x);
  * is no, x->error is set, and no more jobs shall be asked about. */
 bool constraint_holds(struct constraint *x, const struct ad *ad, uint64_t request, uint32_t member);
 /* The same for a job of the core. Jobs of one kind are looked at once, where the constraint depends on
- * nothing in which they differ. *ret_ad: the job's ad, the caller's, if it was made; else NULL. */
+ * nothing in which they differ; and their template in place of a job, where it depends on that alone.
+ * *ret_ad: the job's ad, the caller's, if it was made; else NULL. */
 bool constraint_holds_job(struct constraint *x, struct core *core, uint64_t request, uint32_t member,
                           struct ad **ret_ad);

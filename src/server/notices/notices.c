@@ -288,7 +288,7 @@ static void request_add(struct server *s, uint64_t request)
                 struct set members = {0};
 
                 if (job_state_runs((enum job_state)state))
-                        core_members(s->core, request, (enum job_state)state, &members);
+                        core_members(s->core, request, 1u << state, &members);
                 SET_FOREACH (&members, m)
                         set_add(&t->started, (uint32_t)m);
                 set_deinit(&members);

@@ -114,7 +114,7 @@ static void see_all(struct server *s, struct logged *l)
 
                 if (!job_state_has_attempt((enum job_state)state))
                         continue;
-                core_members(s->core, l->request, (enum job_state)state, &members);
+                core_members(s->core, l->request, 1u << state, &members);
                 SET_FOREACH (&members, m) {
                         struct core_job j;
 

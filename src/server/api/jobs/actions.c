@@ -104,24 +104,19 @@ static void write_reply(struct server *s, struct call *c)
 /* Notes the named jobs that the action did not reach. No state has changed since the action. */
 static void note_passed_over(struct server *s, struct act *x, const struct id *id, const struct set *named)
 {
-        static const enum job_state run[] = {JOB_RUNNING},
-                                    wait[] = {JOB_IDLE, JOB_HELD, JOB_COMPLETED, JOB_REMOVED};
-        const enum job_state *states = to_running(x) ? run : wait;
-        size_t count = to_running(x) ? 1
-                       : id->some    ? 2
-                                     : 4; /* in a whole request, ended jobs are not meant */
+        const uint32_t wait = 1u << JOB_IDLE | 1u << JOB_HELD,
+                       ended = 1u << JOB_COMPLETED | 1u << JOB_REMOVED;
+        uint32_t states = to_running(x) ? 1u << JOB_RUNNING
+                          : id->some    ? wait
+                                        : wait | ended; /* in a whole request, ended jobs are not meant */
         BUF_CLEANUP struct buf ranges = {0};
         struct str rest, range;
-        struct set left = {0};
+        struct set left = {0}, done = {0};
 
         set_copy(&left, named);
-        for (size_t i = 0; i < count; i++) {
-                struct set done = {0};
-
-                core_members(s->core, id->request, states[i], &done);
-                set_remove_all(&left, &done);
-                set_deinit(&done);
-        }
+        core_members(s->core, id->request, states, &done);
+        set_remove_all(&left, &done);
+        set_deinit(&done);
         set_print(&ranges, &left);
         for (rest = buf_view(&ranges); rest.n && str_cut(&rest, ',', &range);)
                 if (x->passed_over.n < NOT_RUNNING_MAX)

@@ -49,7 +49,7 @@ static void count_some(struct server *s, const struct id *id, struct core_counts
                 struct set members = {0};
                 uint64_t count;
 
-                if (core_members(s->core, id->request, (enum job_state)state, &members) != 0)
+                if (core_members(s->core, id->request, 1u << state, &members) != 0)
                         continue;
                 set_keep_all(&members, &id->members);
                 count = set_count(&members);
