@@ -229,10 +229,10 @@ static void program(const struct run_spec *s, struct buf *out)
                 redirect(out, "", in);
                 buf_addz(out, " ] || failed stdin\n");
         }
-        /* background processes of a shell ignore these two signals, which a shell cannot undo; whether the
-         * node's env can is tested once */
+        /* background processes of a shell ignore SIGINT and SIGQUIT, and all that a daemon under nohup starts
+         * ignores SIGHUP, which a shell cannot undo; whether the node's env can is tested once */
         buf_addz(out,
-                 "clean='/usr/bin/env --default-signal=INT,QUIT' known=${lease%/*}/signals.$host\n"
+                 "clean='/usr/bin/env --default-signal' known=${lease%/*}/signals.$host\n"
                  "[ -e \"$known\" ] || if $clean true; then echo >\"$known\"; else clean=; fi 2>/dev/null\n"
                  "setsid=/usr/bin/setsid # whatever PATH the job has\n"
                  "[ -x $setsid ] || setsid=setsid\n"

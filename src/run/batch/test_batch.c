@@ -1,5 +1,6 @@
 /* The scripts are run, by /bin/sh. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -232,6 +233,27 @@ static void signals_and_children(void **state)
         fail_msg("its child is left: %s", buf_z(&stat));
 }
 
+/* The program begins with all signals as they are by default, whatever the batch system's daemon ignores. */
+static void ignored_signals(void **state)
+{
+        (void)state;
+        char *argv[] = {
+                (char *)"/bin/sh", (char *)"-c",
+                (char *)"trap 'echo heard >>heard' HUP USR1 INT; kill -HUP $$; kill -USR1 $$; kill -INT "
+                        "$$; kill -HUP $$; sleep 0; trap - HUP; kill -HUP $$",
+                NULL};
+        struct run_spec s = spec_of(argv, NULL);
+        struct run_event e;
+        signal(SIGHUP, SIG_IGN);
+        signal(SIGUSR1, SIG_IGN);
+        run_script(&s);
+        signal(SIGHUP, SIG_DFL);
+        signal(SIGUSR1, SIG_DFL);
+        done(&e);
+        assert_file(box, "heard", "heard\nheard\nheard\nheard\n");
+        assert_true(e.state == RUN_ENDED && e.signaled && e.exit_code == SIGHUP);
+}
+
 static void ends_at_its_walltime(void **state)
 {
         (void)state;
@@ -443,6 +465,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(begins_once, setup, teardown),
                 cmocka_unit_test_setup_teardown(its_end_can_be_read, setup, teardown),
                 cmocka_unit_test_setup_teardown(signals_and_children, setup, teardown),
+                cmocka_unit_test_setup_teardown(ignored_signals, setup, teardown),
                 cmocka_unit_test_setup_teardown(ends_at_its_walltime, setup, teardown),
                 cmocka_unit_test_setup_teardown(ends_when_the_lease_grows_old, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_sigterm_of_its_own_may_come_later, setup, teardown),
