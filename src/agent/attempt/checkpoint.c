@@ -6,6 +6,7 @@
 #include "agent/attempt/delivery.h"
 #include "agent/attempt/kill.h"
 #include "agent/attempt/life.h"
+#include "agent/model/expand.h"
 #include "agent/outbox/outbox.h"
 #include "base/sm.h"
 #include "base/system/clock.h"
@@ -65,8 +66,8 @@ void checkpoint_saved(struct attempt *at, const char *reason)
 {
         bool carried = at->checkpoint.state == CHECKPOINT_CARRYING;
         if (reason) {
-                log_warn("msg=\"a checkpoint cannot be kept\" job=%llu.%u error=\"%s\"",
-                         (unsigned long long)at->request, at->member, LOG_TEXT(str_of(reason)));
+                log_warn("msg=\"a checkpoint cannot be kept\" %s error=\"%s\"",
+                         expand_log(at, (char[LOG_NAME]){0}), LOG_TEXT(str_of(reason)));
                 checkpoint_outputs_drop(at);
         }
         if (!carried && at->kill.state != KILL_NONE) {
@@ -124,8 +125,8 @@ void checkpoint_ask(struct attempt *at)
                 return;
         if (!at->stepping || !at->task_runs)
                 log_info("msg=\"no checkpoint is asked for: it has made one, and does not run again yet\" "
-                         "job=%llu.%u",
-                         (unsigned long long)at->request, at->member);
+                         "%s",
+                         expand_log(at, (char[LOG_NAME]){0}));
         else
                 attempt_send_signal(at, m->checkpointing->signal ? m->checkpointing->signal : m->kill_signal);
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "agent/attempt/live_output.h"
+#include "agent/model/expand.h"
 #include "agent/model/sandbox.h"
 #include "agent/outbox/outbox.h"
 #include "agent/transfer/file_call.h"
@@ -108,8 +109,8 @@ static void peer_free(struct peer *p)
 
 static void peer_end(struct peer *p, const char *why)
 {
-        log_info("msg=\"a program's call was ended\" job=%llu.%u why=\"%s\"",
-                 (unsigned long long)p->of->at->request, p->of->at->member, why);
+        log_info("msg=\"a program's call was ended\" %s why=\"%s\"",
+                 expand_log(p->of->at, (char[LOG_NAME]){0}), why);
         p->gone = true;
 }
 
@@ -460,8 +461,8 @@ void chirp_open(struct attempt *at)
         struct chirp *c = mem_new(struct chirp);
         c->at = at;
         if (make_socket(c, &err) < 0) {
-                log_warn("msg=\"a job has no socket for its calls\" job=%llu.%u error=\"%s\"",
-                         (unsigned long long)at->request, at->member, LOG_TEXT(str_of(err.text)));
+                log_warn("msg=\"a job has no socket for its calls\" %s error=\"%s\"",
+                         expand_log(at, (char[LOG_NAME]){0}), LOG_TEXT(str_of(err.text)));
                 listener_free(c->listener);
                 free(c);
                 return;

@@ -77,8 +77,8 @@ static void not_begun(struct attempt *at, const char *why)
         } else if (at->result.set || !first) { /* ended meanwhile, or an earlier task has begun */
                 attempt_lost(at, why);
         } else {
-                log_warn("msg=\"an attempt was not begun\" job=%llu.%u fence=%u why=\"%s\"",
-                         (unsigned long long)at->request, at->member, at->fence, why);
+                log_warn("msg=\"an attempt was not begun\" %s why=\"%s\"",
+                         expand_log(at, (char[LOG_NAME]){0}), why);
                 outbox_refuse(at->a, at->q->config->name, at, false, why);
                 attempt_forget(at);
         }
@@ -378,8 +378,8 @@ static void known(struct attempt *at, const struct run_event *e)
                 at->result.started_ms = e->started_ms;
                 chirp_open(at);
                 live_output_begin(at);
-                log_info("msg=adopted job=%llu.%u fence=%u pid=%lld", (unsigned long long)at->request,
-                         at->member, at->fence, (long long)e->native);
+                log_info("msg=adopted %s pid=%lld", expand_log(at, (char[LOG_NAME]){0}),
+                         (long long)e->native);
         } else if (e->state == RUN_ENDED) {
                 known_end(at, e);
         } else if (e->state == RUN_FAILED) {

@@ -21,6 +21,7 @@
 #include "agent/container/containers.h"
 #include "agent/credential/credentials.h"
 #include "agent/environment/environments.h"
+#include "agent/model/expand.h"
 #include "agent/model/walltime.h"
 #include "agent/outbox/outbox.h"
 #include "agent/queue/offers.h"
@@ -203,6 +204,8 @@ void attempt_free(struct attempt *at)
 void attempt_move(struct attempt *at, enum attempt_state to)
 {
         sm_check(&machine, at->state, to);
+        log_debug("msg=\"an attempt goes on\" %s from=%s to=%s", expand_log(at, (char[LOG_NAME]){0}),
+                  sm_state(&machine, at->state), sm_state(&machine, to));
         list_take(at);
         at->state = to;
         at->entered_ms = clock_wall_ms();
@@ -387,8 +390,8 @@ void attempt_lost(struct attempt *at, const char *why)
         if (at->cgroup)
                 cgroup_kill(at->cgroup);
         if (!at->result.set)
-                log_warn("msg=\"an attempt is lost\" job=%llu.%u fence=%u why=\"%s\"",
-                         (unsigned long long)at->request, at->member, at->fence, why);
+                log_warn("msg=\"an attempt is lost\" %s why=\"%s\"", expand_log(at, (char[LOG_NAME]){0}),
+                         why);
         attempt_set_outcome(at, OUTCOME_LOST, 0, "%s", why);
         attempt_finish(at);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/credential/credential_file.h"
+#include "agent/model/expand.h"
 #include "agent/model/sandbox.h"
 #include "agent/outbox/outbox.h"
 #include "base/system/clock.h"
@@ -232,8 +233,8 @@ int credentials_renew(struct attempt *at)
                 return 1;
         int r = write_all(at);
         if (r < 0)
-                log_warn("msg=\"cannot renew a job's credentials\" job=%llu.%u error=\"%s\"",
-                         (unsigned long long)at->request, at->member, strerror(-r));
+                log_warn("msg=\"cannot renew a job's credentials\" %s error=\"%s\"",
+                         expand_log(at, (char[LOG_NAME]){0}), strerror(-r));
         return 0;
 }
 

@@ -1,12 +1,14 @@
 #include "agent/model/expand.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/model/sandbox.h"
 #include "base/job/macro.h"
 #include "base/job/match_macro.h"
+#include "base/system/log.h"
 
 #define TEXT_MAX (4u << 20)
 
@@ -80,6 +82,19 @@ int expand_text(const struct attempt *at, const char *text, struct buf *out, str
         if (r == 0)
                 match_macro_fill(buf_view(&expanded), filled_value, (void *)at, out);
         return r;
+}
+
+const char *expand_log(const struct attempt *at, char *room)
+{
+        const struct job_origin *o = at->t->m->origin;
+        BUF_CLEANUP struct buf trace = {.max = TEXT_MAX};
+        char text[128];
+
+        if (!o || expand_text(at, o->trace, &trace, NULL) != 0 || trace.n == 0)
+                buf_reset(&trace);
+        snprintf(room, LOG_NAME, "job=%llu.%u fence=%u trace=\"%s\"", (unsigned long long)at->request,
+                 at->member, at->fence, log_text(text, sizeof(text), buf_view(&trace)));
+        return room;
 }
 
 void expand_iwd(struct attempt *at)

@@ -5,6 +5,9 @@
 
 /* Appends the text with macros expanded; text may be NULL for "". Returns 0, or -EINVAL with err. */
 int expand_text(const struct attempt *at, const char *text, struct buf *out, struct err *err);
+/* Writes `job=7.42 fence=1 trace="UUID"` for lines of the log, into room of LOG_NAME bytes. Returns room. */
+#define LOG_NAME 224
+const char *expand_log(const struct attempt *at, char *room);
 /* Sets at->iwd; call it once the item is known. A folder whose macros cannot be expanded stays unexpanded,
  * and its files will not be found. */
 void expand_iwd(struct attempt *at);

@@ -84,6 +84,7 @@ static void take_origin(struct unpacked *u, const Drover__Origin *o)
                                            .path = o->path,
                                            .job = o->job,
                                            .hops_left = o->hops_left,
+                                           .trace = o->trace,
                                            .attribute_count = o->n_attributes};
         u->t.origin->attributes =
                 arena_alloc(&u->room, (o->n_attributes + 1) * sizeof(*u->t.origin->attributes));

@@ -53,6 +53,7 @@ struct job_origin {         /* origin of a job, for queues that delegate to anot
         char *path;         /* part of the path behind this agent that the author has fixed */
         char *job;          /* id at the first server; empty: this is the first */
         uint32_t hops_left; /* hops that are still allowed */
+        char *trace;        /* the job's name in logs, with macros */
         struct job_attribute
                 *attributes; /* attributes of the job that travel with it; values are expressions */
         size_t attribute_count;

@@ -53,8 +53,8 @@ static void pack(struct buf *out, size_t sum_size)
         resource.count = 3;
         attribute.name = (char *)"SlurmQos";
         attribute.value = (char *)"high";
-        origin = (Drover__Origin){
-                origin.base, (char *)"s", (char *)"o", (char *)"l", (char *)"p", (char *)"7.1", 5};
+        origin = (Drover__Origin){origin.base, (char *)"s",   (char *)"o", (char *)"l",
+                                  (char *)"p", (char *)"7.1", 5,           (char *)"uuid"};
         checkpointing.by_signal = true;
         checkpointing.code = 85;
         checkpointing.signal = 10;
@@ -169,6 +169,7 @@ static void assert_all(const struct job_template *t)
         assert_string_equal(t->origin->path, "p");
         assert_string_equal(t->origin->job, "7.1");
         assert_int_equal(t->origin->hops_left, 5);
+        assert_string_equal(t->origin->trace, "uuid");
         assert_true(t->checkpointing->by_signal);
         assert_int_equal(t->checkpointing->code, 85);
         assert_int_equal(t->checkpointing->signal, 10);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "agent/credential/credentials.h"
+#include "agent/model/expand.h"
 #include "agent/model/sandbox.h"
 #include "agent/transfer/movers.h"
 #include "agent/transfer/stores.h"
@@ -122,8 +123,8 @@ static void wait_for_store(struct attempt *at)
 {
         struct output_transfers *s = at->output_transfers;
         s->silent = true;
-        log_info("msg=\"an output waits for its store\" store=%s job=%llu.%u", stores_name(at->a, s->store),
-                 (unsigned long long)at->request, at->member);
+        log_info("msg=\"an output waits for its store\" store=%s %s", stores_name(at->a, s->store),
+                 expand_log(at, (char[LOG_NAME]){0}));
 }
 
 /* Handles a transfer that failed without an answer. Returns false if the store is not the cause. */

@@ -16,8 +16,12 @@
 #define ORIGIN_HOPS_DEFAULT 8u
 /* The attribute that keeps the author's Requirements where this server has added clauses. */
 #define ORIGIN_OWN_REQUIREMENTS "DroverOwnRequirements"
-#define ORIGIN_LEASE_MIN_MS     1000u
-#define ORIGIN_LEASE_MAX_MS     (30 * 86400000ull)
+/* The attribute that keeps the trace of a job from another server, which is a text of that server's: see
+ * Origin in wire/drover.proto. */
+#define ORIGIN_TRACE        "DroverTrace"
+#define ORIGIN_TRACE_MAX    120u
+#define ORIGIN_LEASE_MIN_MS 1000u
+#define ORIGIN_LEASE_MAX_MS (30 * 86400000ull)
 
 /* Reads lease_ms, hold_results and origin of a submit's document. The result borrows from the document.
  * Returns 0, or -EINVAL with err. */

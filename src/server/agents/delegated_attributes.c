@@ -52,6 +52,7 @@ static const char *const of_the_way[] = {"Cmd",
                                          "DroverMaxHops",
                                          "DroverOriginOwner",
                                          "DroverOriginJob",
+                                         ORIGIN_TRACE,
                                          "Requirements",
                                          ORIGIN_OWN_REQUIREMENTS,
                                          "JobBatchName"};
@@ -193,10 +194,13 @@ bool delegated_attributes_add(struct server *s, struct message *m, uint64_t requ
 {
         struct symbols *y = core_symbols(s->core);
         struct carrier k = {.m = m, .to = ret, .cap = CARRIED_MAX};
+        BUF_CLEANUP struct buf trace = {0};
         symbol name;
 
         ret->attributes = message_alloc(m, CARRIED_MAX * sizeof(*ret->attributes));
         carry_requirements(&k, s->core, request, part, ad);
+        print_string(&trace, str_of(ret->trace));
+        carry(&k, STR(ORIGIN_TRACE), buf_view(&trace), true);
         for (const struct ad *p = ad; p; p = ad_parent(p)) {
                 const struct expr *e;
                 uint32_t at = 0;

@@ -8,7 +8,8 @@
 #include "classad/ad.h"
 #include "server/agents/message.h"
 
-/* Adds the attributes of a part to the origin of its template, as expressions in which the agent expands
- * macros; `ad` is the part's ad. Returns false, and adds none, if they are too long. */
+/* Adds the attributes of a part, and the trace that is there, to the origin of its template, as expressions
+ * in which the agent expands macros; `ad` is the part's ad. Returns false, and adds none, if they are too
+ * long. */
 bool delegated_attributes_add(struct server *s, struct message *m, uint64_t request, uint32_t part,
                               const struct ad *ad, Drover__Origin *ret);

@@ -1,6 +1,7 @@
 #include "server/agents/templates.h"
 #include "server/loop/expressions.h"
 
+#include "base/format/hex.h"
 #include "base/job/args.h"
 #include "base/job/batch_word.h"
 #include "base/job/macro.h"
@@ -413,6 +414,19 @@ static void set_limits(struct maker *k, Drover__Template *t)
         t->walltime_ms = (uint64_t)number(k, k->attr.AllowedExecuteDuration, 0) * 1000;
 }
 
+/* Sets what logs call the job by. That of a job from another server is a text of that server's. */
+static void set_trace(struct maker *k, Drover__Origin *o, bool from_elsewhere, const struct core_request *r)
+{
+        symbol name = symbols_intern(core_symbols(k->server->core), STR(ORIGIN_TRACE));
+        char uuid[HEX_UUID];
+        struct str trace;
+
+        hex_print_uuid(uuid, r->uuid);
+        if (!from_elsewhere || !text_of(k, name, &trace) || trace.n > ORIGIN_TRACE_MAX)
+                trace = str_of(uuid);
+        o->trace = message_text(k->m, trace);
+}
+
 /* Sets the job's origin, for an agent that hands it on. */
 static void set_origin(struct maker *k, Drover__Template *t, const struct core_request *r)
 {
@@ -445,6 +459,7 @@ static void set_origin(struct maker *k, Drover__Template *t, const struct core_r
         o->servers = message_text(k->m, buf_view(&servers));
         o->path = message_text(k->m, path);
         o->label = message_text(k->m, buf_view(&label));
+        set_trace(k, o, hop.origin, r);
         if (k->hands_on) {
                 if (!delegated_attributes_add(k->server, k->m, k->request, k->part, k->ad, o))
                         o->hops_left = 0;

@@ -1,6 +1,10 @@
 #include "server/daemon/world.h"
 
+#include "base/format/hex.h"
 #include "base/system/log.h"
+#include "classad/eval.h"
+#include "core/query.h"
+#include "server/access/origin.h"
 #include "server/agents/agents.h"
 #include "server/agents/attempt_location.h"
 #include "server/agents/grants.h"
@@ -9,6 +13,7 @@
 #include "server/history/prune.h"
 #include "server/history/request_record.h"
 #include "server/history/usage.h"
+#include "server/loop/expressions.h"
 #include "server/loop/turn.h"
 #include "server/metrics/metrics.h"
 #include "server/notices/notices.h"
@@ -22,6 +27,50 @@ static void tell_admin(const struct event *e)
         log_line(trouble && e->next != NODE_UP && e->next != NODE_DRAINED ? LOG_WARN : LOG_INFO,
                  "msg=\"a node is %s\" name=\"%s\" by=\"%s\" reason=\"%s\"", sm_state(&node_states, e->next),
                  LOG_TEXT(e->agent), LOG_TEXT(e->who), LOG_TEXT(e->reason));
+}
+
+/* Writes what logs call the event's jobs by: see Origin in wire/drover.proto. Of jobs from another server it
+ * is that of the first one. */
+static void print_trace(struct server *s, const struct event *e, struct buf *out)
+{
+        symbol name = symbols_intern(core_symbols(s->core), STR(ORIGIN_TRACE));
+        struct core_delegation hop = {0};
+        struct core_request r;
+        struct str trace = STR_NONE;
+        struct ad *ad = NULL;
+        char uuid[HEX_UUID];
+
+        if (core_request_get(s->core, e->request, &r) != 0)
+                return;
+        core_request_delegation(s->core, e->request, &hop);
+        if (hop.origin)
+                ad = core_job_ad_some(s->core, e->request,
+                                      set_count(&e->members) ? (uint32_t)set_first(&e->members) : 0, &name,
+                                      1);
+        if (ad) {
+                struct eval eval;
+
+                expressions_eval_init(&eval, e->at_ms / 1000);
+                if (eval_string(&eval, ad, NULL, name, &trace) && trace.n <= ORIGIN_TRACE_MAX)
+                        buf_str(out, trace);
+                eval_deinit(&eval);
+                ad_free(ad);
+        }
+        hex_print_uuid(uuid, r.uuid);
+        if (out->n == 0)
+                buf_addz(out, uuid);
+}
+
+static void log_event(struct server *s, const struct event *e)
+{
+        BUF_CLEANUP struct buf members = {.max = 256}, trace = {0};
+
+        set_print(&members, &e->members);
+        print_trace(s, e, &trace);
+        log_debug("msg=\"an event of jobs\" event=%s job=%llu members=\"%s\" fence=%u agent=\"%s\" "
+                  "trace=\"%s\"",
+                  event_name(e->type), (unsigned long long)e->request, buf_z(&members), e->fence,
+                  LOG_TEXT(e->agent), LOG_TEXT(buf_view(&trace)));
 }
 
 static void on_event(void *arg, const struct event *e)
@@ -40,6 +89,8 @@ static void on_event(void *arg, const struct event *e)
         metrics_event(s->metrics, s->core, e);
         if (e->type == EVENT_NODE)
                 tell_admin(e);
+        else if (e->request && log_on(LOG_DEBUG))
+                log_event(s, e);
 }
 
 static void on_replayed(void *arg, const struct event *e)

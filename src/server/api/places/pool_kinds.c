@@ -9,6 +9,7 @@
 #include "classad/print.h"
 #include "core/model/attributes.h"
 #include "place/pool_kind.h"
+#include "server/access/origin.h"
 #include "server/loop/expressions.h"
 
 #define FINE_MAX 64u /* above this number of kinds, numbers are left out of their keys */
@@ -31,8 +32,8 @@ static const char *const of_the_job[] = {"Owner",           "User",
                                          "UserLog",         "SubmitHost",
                                          "NumJobStarts",    "JobRunCount",
                                          "NumShadowStarts", "DroverOriginOwner",
-                                         "DroverOriginJob", "DroverPath",
-                                         "FileSystemDomain"};
+                                         "DroverOriginJob", ORIGIN_TRACE,
+                                         "DroverPath",      "FileSystemDomain"};
 
 static bool is_among(const char *const *names, size_t count, struct str name)
 {
