@@ -27,6 +27,7 @@ static const char schema_sql[] =
 
 static const char *const statement_sql[ST_COUNT] = {
         [ST_BEGIN] = "BEGIN IMMEDIATE",
+        [ST_BEGIN_READ] = "BEGIN",
         [ST_COMMIT] = "COMMIT",
         [ST_ROLLBACK] = "ROLLBACK",
         [ST_FILE_BY_NAME] = "SELECT id, data FROM file WHERE name = ?",

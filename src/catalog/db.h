@@ -9,6 +9,7 @@
 
 enum statement {
         ST_BEGIN,
+        ST_BEGIN_READ,
         ST_COMMIT,
         ST_ROLLBACK,
         ST_FILE_BY_NAME,

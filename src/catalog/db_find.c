@@ -622,9 +622,14 @@ int db_find(struct catalog *c, const struct catalog_query *q, const struct catal
         s->arg = arg;
         s->err = err;
         s->row = mem_new(struct file_row);
-        r = plan_make(s->q, &s->plan, q, err);
+        /* One transaction for all rows: without it SQLite locks and unlocks the file for each. */
+        r = db_run(s->q, ST_BEGIN_READ, err);
+        if (r == 0)
+                r = plan_make(s->q, &s->plan, q, err);
         if (r == 0 && !has_reached_limit(s))
                 r = search_all(s);
+        if (!sqlite3_get_autocommit(s->q->db))
+                db_run(s->q, ST_ROLLBACK, NULL); /* nothing was written */
         *ret = s->found;
         search_deinit(s);
         return r;
