@@ -177,6 +177,39 @@ static void too_deep(void **state)
         assert_int_equal(view_type(view_of(str_make(b.p + 1, 200))), VIEW_ARRAY);
 }
 
+/* Strings are looked at eight bytes at a time: of every length, and with an escape or a strange byte at every
+ * place. */
+static void strings_of_every_length(void **state)
+{
+        static const char *const inside[] = {"", "\\\"", "\\\\", "\xa2", "\xdc", "#", "[", "\x7f", "\\n"};
+
+        (void)state;
+        for (size_t k = 0; k < sizeof(inside) / sizeof(*inside); k++)
+                for (size_t before = 0; before < 20; before++)
+                        for (size_t after = 0; after < 20; after++) {
+                                BUF_CLEANUP struct buf text = {0};
+                                struct view v, first, second;
+                                size_t at = 0, n;
+
+                                buf_addz(&text, "[\"");
+                                for (size_t i = 0; i < before; i++)
+                                        buf_char(&text, 'x');
+                                buf_addz(&text, inside[k]);
+                                for (size_t i = 0; i < after; i++)
+                                        buf_char(&text, 'y');
+                                n = text.n;
+                                buf_addz(&text, "\",2]");
+                                v = view_of(buf_view(&text));
+                                assert_true(view_next(v, &at, &first) && view_next(v, &at, &second));
+                                assert_int_equal(first.text.n, n); /* both quotes, without the bracket */
+                                assert_int_equal(view_integer(second, -1), 2);
+                                /* cut off anywhere it is nothing */
+                                for (size_t cut = 1; cut < text.n; cut++)
+                                        assert_int_equal(view_type(view_of(str_head(buf_view(&text), cut))),
+                                                         VIEW_NONE);
+                        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {cmocka_unit_test(finds_fields),
@@ -186,7 +219,8 @@ int main(void)
                                            cmocka_unit_test(reads_escapes),
                                            cmocka_unit_test(reads_what_json_writes),
                                            cmocka_unit_test(broken_text),
-                                           cmocka_unit_test(too_deep)};
+                                           cmocka_unit_test(too_deep),
+                                           cmocka_unit_test(strings_of_every_length)};
 
         return cmocka_run_group_tests_name("cli view", tests, NULL, NULL);
 }
