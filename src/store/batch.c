@@ -3,6 +3,7 @@
 #include "store/backend.h"
 
 #include <assert.h>
+#include <errno.h>
 
 struct store_batch *store_batch_new(void)
 {
@@ -80,10 +81,9 @@ struct unpack store_batch_ops(const struct store_batch *b)
         return unpack_from(buf_view(&b->ops));
 }
 
-bool store_batch_next(struct unpack *u, struct store_op *ret)
+/* Sets u->bad when the operation is malformed. */
+static void next_op(struct unpack *u, struct store_op *ret)
 {
-        if (u->p == u->end)
-                return false;
         *ret = (struct store_op){.kind = (enum store_op_kind)unpack_u64(u)};
         switch (ret->kind) {
         case STORE_OP_EVENT: ret->data = unpack_str(u); break;
@@ -94,9 +94,58 @@ bool store_batch_next(struct unpack *u, struct store_op *ret)
                 break;
         case STORE_OP_BLOB_DELETE: ret->name = unpack_str(u); break;
         case STORE_OP_HISTORY_CUT: ret->row = unpack_u64(u); break;
+        default: u->bad = true;
         }
+}
+
+bool store_batch_next(struct unpack *u, struct store_op *ret)
+{
+        if (u->p == u->end)
+                return false;
+        next_op(u, ret);
         assert(!u->bad);
         return true;
+}
+
+void store_batch_pack(const struct store_batch *b, struct buf *to)
+{
+        buf_str(to, buf_view(&b->ops));
+}
+
+int store_batch_read(struct str ops, struct store_batch **ret)
+{
+        struct unpack u = unpack_from(ops);
+        struct store_batch *b;
+        uint32_t events = 0;
+
+        while (u.p != u.end && !u.bad) {
+                struct store_op op;
+
+                next_op(&u, &op);
+                events += op.kind == STORE_OP_EVENT;
+        }
+        if (u.bad)
+                return -EBADMSG;
+        b = store_batch_new();
+        buf_str(&b->ops, ops);
+        b->events = events;
+        *ret = b;
+        return 0;
+}
+
+void store_ops_blobs(struct str ops, void (*fn)(void *arg, struct str name), void *arg)
+{
+        struct unpack u = unpack_from(ops);
+
+        while (u.p != u.end) {
+                struct store_op op;
+
+                next_op(&u, &op);
+                if (u.bad)
+                        return;
+                if (op.kind == STORE_OP_BLOB_PUT)
+                        fn(arg, op.name);
+        }
 }
 
 uint32_t store_record_crc(uint64_t seq, struct str record)

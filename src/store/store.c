@@ -57,7 +57,8 @@ struct store {
         int failed; /* the error after which nothing is accepted any more */
         struct err failed_err;
         uint64_t last_seq;
-        bool lost; /* as found when it was opened */
+        bool lost;                  /* as found when it was opened */
+        struct store_mirror mirror; /* without functions: none */
 };
 
 static void refused_remove(struct store *s, struct store_batch *b)
@@ -165,6 +166,38 @@ static void fail_store(struct store *s, int result, const struct err *err)
         pthread_mutex_unlock(&s->lock);
 }
 
+static int mirror_first(struct store *s, const struct store_batch *group, size_t count,
+                        struct store_batch *add, struct err *err)
+{
+        MEM_CLEANUP struct str *ops = mem_array(NULL, count, sizeof(*ops));
+        size_t n = 0;
+
+        for (const struct store_batch *b = group; b; b = b->next)
+                ops[n++] = buf_view(&b->ops);
+        return s->mirror.before(s->mirror.arg, ops, n, add, err);
+}
+
+/* Commits the group, at the mirror first. */
+static int commit_mirrored(struct store *s, struct store_batch *group, size_t count, uint64_t *last_seq,
+                           struct err *err)
+{
+        struct store_batch *add;
+        int r;
+
+        if (!s->mirror.before)
+                return s->be->ops->commit(s->be, group, last_seq, err);
+        add = store_batch_new();
+        r = mirror_first(s, group, count, add, err);
+        if (r == 0) {
+                add->term = group->term;
+                add->next = group;
+                r = s->be->ops->commit(s->be, add, last_seq, err);
+                s->mirror.after(s->mirror.arg, r == 0);
+        }
+        store_batch_free(add);
+        return r;
+}
+
 static void commit_group(struct store *s, struct store_batch *group)
 {
         struct err err = {0};
@@ -180,7 +213,7 @@ static void commit_group(struct store *s, struct store_batch *group)
         } else if (group->refused) {
                 r = err_set(&err, STORE_FULL, "the disk is full: an earlier batch waits to be written");
         } else {
-                r = s->be->ops->commit(s->be, group, &last_seq, &err);
+                r = commit_mirrored(s, group, count, &last_seq, &err);
                 if (r == 0) {
                         pthread_mutex_lock(&s->lock);
                         s->last_seq = last_seq;
@@ -331,6 +364,8 @@ int store_open_at(const char *address, const struct store_place *place, struct s
         s->magic = STORE_MAGIC;
         s->be = be;
         s->lost = be->lost;
+        if (place->mirror)
+                s->mirror = *place->mirror;
         s->last_seq = last_seq;
         s->last = &s->first;
         pthread_mutex_init(&s->lock, NULL);

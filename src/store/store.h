@@ -38,6 +38,19 @@ struct store_batch;
 
 /* Reports a problem of the database. text: one sentence. Called on the store's thread. */
 typedef void store_trouble_fn(void *arg, const char *text);
+/* Keeps each group of batches at another server too, before it is committed here. Both are called on the
+ * store's thread. */
+struct store_mirror {
+        /* ops: what the group's batches hold, in order, as store_batch_read takes it. `add` is empty, and
+         * what is put into it is committed with the group, before it. Returns 0 when all is durable there, or
+         * need not be. After an error (negative, with err) nothing is committed, and the store takes nothing
+         * more. */
+        int (*before)(void *arg, const struct str *ops, size_t count, struct store_batch *add,
+                      struct err *err);
+        /* After each group for which `before` returned 0. Not committed: the disk is full, or has failed. */
+        void (*after)(void *arg, bool committed);
+        void *arg;
+};
 /* What the opener of a store that is not a file gives it: its files on this machine, and whom it tells. All
  * members may be NULL. */
 struct store_place {
@@ -52,6 +65,7 @@ struct store_place {
          * long. A leader commits several times in this period, an empty batch if there is nothing else. */
         int64_t standby_ms;
         void (*standing_by)(void *arg);
+        const struct store_mirror *mirror; /* for any store; copied */
 };
 
 /* Opens a store by address: "memory:" or "sqlite:/path/file.db" (created when absent, mode 0600).
@@ -86,6 +100,11 @@ void store_batch_history_cut(struct store_batch *b, uint64_t row);
 void store_batch_blob_put(struct store_batch *b, struct str name, struct str data);
 void store_batch_blob_delete(struct store_batch *b, struct str name); /* does nothing if it is absent */
 bool store_batch_empty(const struct store_batch *b);
+void store_batch_pack(const struct store_batch *b, struct buf *to); /* appends its operations */
+/* Makes a batch of what another server packed (store_mirror). Returns 0, or -EBADMSG when it is malformed. */
+int store_batch_read(struct str ops, struct store_batch **ret);
+/* Calls fn for each blob that the packed operations put. Malformed ones end it. */
+void store_ops_blobs(struct str ops, void (*fn)(void *arg, struct str name), void *arg);
 size_t store_batch_bytes(const struct store_batch *b);
 
 /* Called once per appended batch, in order, on the store's thread. `last_seq` is the number of the batch's

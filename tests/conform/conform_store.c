@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <unistd.h>
 
+#include "base/pack.h"
 #include "postgres_help.h"
 #include "store_help.h"
 
@@ -609,6 +610,100 @@ static void test_close_waits(void **state)
                 assert_int_equal(scan_count(f->s, "w", 1), 500);
 }
 
+/* Another store that is given each group first. */
+struct mirrored {
+        struct store *copy;
+        uint64_t term;
+        unsigned groups, committed;
+        bool refuses;
+};
+
+static int mirror_before(void *arg, const struct str *ops, size_t count, struct store_batch *add,
+                         struct err *err)
+{
+        struct mirrored *m = arg;
+        BUF_CLEANUP struct buf all = {0};
+        struct store_batch *b;
+
+        if (m->refuses)
+                return err_set(err, -ECANCELED, "the mirror does not take it");
+        store_batch_blob_put(add, STR("position"), STR("here"));
+        store_batch_pack(add, &all);
+        for (size_t i = 0; i < count; i++)
+                buf_str(&all, ops[i]);
+        assert_int_equal(store_batch_read(buf_view(&all), &b), 0);
+        assert_int_equal(append_now(m->copy, m->term, b, NULL, NULL), STORE_DURABLE);
+        m->groups++;
+        return 0;
+}
+
+static void mirror_after(void *arg, bool committed)
+{
+        ((struct mirrored *)arg)->committed += committed;
+}
+
+static void test_a_mirror_has_all_first(void **state)
+{
+        struct fixture *f = *state;
+        struct mirrored m = {0};
+        const struct store_mirror hooks = {mirror_before, mirror_after, &m};
+        const struct store_place place = {.mirror = &hooks};
+        struct store_batch *b = batch_of("m", 1, 3);
+        struct err err = {0};
+        struct waiter w;
+
+        store_close(f->s);
+        assert_int_equal(store_open_at(f->address, &place, &f->s, NULL, &err), 0);
+        assert_int_equal(store_term_take(f->s, &f->term, &err), 0);
+        assert_int_equal(store_open("memory:", &m.copy, NULL, &err), 0);
+        assert_int_equal(store_term_take(m.copy, &m.term, &err), 0);
+        store_batch_blob_put(b, STR("token/1"), STR("one"));
+        assert_int_equal(append_now(f->s, f->term, b, NULL, NULL), STORE_DURABLE);
+        waiter_init(&w);
+        for (unsigned i = 4; i <= 100; i++)
+                waiter_append(&w, f->s, f->term, batch_of("m", i, 1));
+        waiter_wait(&w);
+        waiter_deinit(&w);
+        assert_int_equal(scan_count(f->s, "m", 1), 100);
+        assert_int_equal(scan_count(m.copy, "m", 1), 100);
+        assert_true(m.groups > 0 && m.committed == m.groups);
+        expect_blobs(f->s, STR_NONE, 0, "position token/1 ");
+        expect_blobs(m.copy, STR_NONE, 0, "position token/1 ");
+        m.refuses = true;
+        assert_int_equal(append_now(f->s, f->term, batch_of("m", 101, 1), NULL, &err), -ECANCELED);
+        m.refuses = false; /* what followed would not be what the mirror has */
+        assert_int_equal(append_now(f->s, f->term, batch_of("m", 101, 1), NULL, &err), -ECANCELED);
+        assert_string_equal(err.text, "the mirror does not take it");
+        assert_int_equal(scan_count(f->s, "m", 1), 100);
+        assert_int_equal(m.committed, m.groups);
+        store_close(m.copy);
+}
+
+/* Whatever another server sends is looked at before it is taken for a batch. */
+static void test_malformed_operations(void **state)
+{
+        struct store_batch *b = batch_of("x", 1, 2), *again;
+        BUF_CLEANUP struct buf ops = {0}, wrong = {0};
+
+        (void)state;
+        store_batch_history(b, &(struct past_job){.request = 7, .owner = STR("ann@x"), .data = STR("d")});
+        store_batch_blob_put(b, STR("n"), STR("v"));
+        store_batch_blob_delete(b, STR("n"));
+        store_batch_history_cut(b, 5);
+        store_batch_pack(b, &ops);
+        for (size_t n = 0; n < ops.n; n++) /* cut anywhere, it is the beginning of it or refused */
+                if (store_batch_read(str_head(buf_view(&ops), n), &again) == 0)
+                        store_batch_free(again);
+        assert_int_equal(store_batch_read(buf_view(&ops), &again), 0);
+        assert_int_equal(store_batch_bytes(again), ops.n);
+        store_batch_free(again);
+        assert_int_equal(store_batch_read(str_head(buf_view(&ops), ops.n - 1), &again), -EBADMSG);
+        buf_str(&wrong, buf_view(&ops));
+        pack_u64(&wrong, 99);
+        assert_int_equal(store_batch_read(buf_view(&wrong), &again), -EBADMSG);
+        store_batch_free(b);
+}
+
 static void test_second_open_is_refused(void **state)
 {
         struct fixture *f = *state;
@@ -675,6 +770,8 @@ int main(int argc, char **argv)
                 cmocka_unit_test_setup_teardown(test_a_scan_may_read_other_things, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_survives, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_close_waits, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_mirror_has_all_first, setup, teardown),
+                cmocka_unit_test(test_malformed_operations),
                 cmocka_unit_test_setup_teardown(test_second_open_is_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_reserve, setup, teardown),
                 cmocka_unit_test(test_wrong_addresses),
