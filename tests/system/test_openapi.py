@@ -171,6 +171,9 @@ def test_every_operation(instance):
     call("POST", "/v1/stores/none", {"used_bytes": 5, "owner": "ann@lab"}, status=404)
     call("POST", "/v1/stores/none", {"used_bytes": -5}, status=400, check=False)
     assert call("GET", "/v1/agents")["agents"] == []
+    assert call("GET", "/v1/server/status")["kind"] == "single"
+    call("POST", "/v1/server/promote", status=409)
+    call("POST", "/v1/server/drain", status=409)
     assert call("GET", "/v1/config")["placement"] == "cost"
     assert [x["name"].split("/")[0] for x in call("GET", "/v1/limits")["limits"]] == ["queued_kib"]
     assert call("GET", "/v1/capacity")["free_cpus"] == 0

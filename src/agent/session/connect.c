@@ -49,7 +49,8 @@ struct connection {
         int64_t dialled_ms, hello_ms, renew_ms, cert_from_ms, cert_until_ms;
         struct backoff wait;
         size_t server;
-        bool joining, refused, dropping;
+        uint64_t leadership; /* newest that was heard of */
+        bool joining, refused;
 };
 
 static void dial(void *arg);
@@ -213,9 +214,47 @@ static bool serves_many_as_one(const struct config *c)
         return c->users.n == 0 && owners_are_many(&l);
 }
 
-static void on_welcome(struct connection *c, const Drover__Welcome *w)
+/* ---- two servers, each of which may take itself for the leader: the newer one is right. What was heard last
+ * outlives the agent, so that one which was restarted does not listen to a server that was asleep. */
+
+#define LEADERSHIP     "leadership"
+#define LEADERSHIP_MAX 32
+
+static void load_leadership(struct connection *c)
+{
+        BUF_CLEANUP struct buf text = {0};
+
+        if (fs_read(c->a->dir, LEADERSHIP, LEADERSHIP_MAX, &text, NULL) == 0 &&
+            str_to_u64(str_trim(buf_view(&text)), &c->leadership) != 0)
+                c->leadership = 0;
+}
+
+/* Returns false if a newer leader is known. */
+static bool take_leadership(struct connection *c, uint64_t leadership)
+{
+        BUF_CLEANUP struct buf text = {0};
+
+        if (leadership == 0 || leadership == c->leadership)
+                return true;
+        if (leadership < c->leadership)
+                return false;
+        c->leadership = leadership;
+        buf_printf(&text, "%llu\n", (unsigned long long)leadership);
+        keep_file(c, LEADERSHIP, buf_z(&text));
+        return true;
+}
+
+/* Returns whether the server may be listened to. */
+static bool on_welcome(struct connection *c, const Drover__Welcome *w)
 {
         struct agent *a = c->a;
+        if (!take_leadership(c, w->leadership)) {
+                struct err why;
+
+                err_set(&why, 0, "another server leads since then");
+                stream_abort(session_stream(c->session), &why);
+                return false;
+        }
         backoff_reset(&c->wait);
         c->renew_ms = !w->renew_ms                 ? 60000
                       : w->renew_ms > RENEW_MAX_MS ? RENEW_MAX_MS
@@ -242,6 +281,7 @@ static void on_welcome(struct connection *c, const Drover__Welcome *w)
                          "a map of users, or make the token with --owners\"");
         outbox_inventory(a);
         timer_start(c->renew, c->renew_ms);
+        return true;
 }
 
 /* Tells the shepherd until when jobs may run, even if the agent dies. */
@@ -273,7 +313,8 @@ static void on_message(void *arg, struct session *s, const ProtobufCMessage *bas
                         on_joined(c, m->joined);
                 return;
         case DROVER__TO_AGENT__KIND_WELCOME:
-                on_welcome(c, m->welcome);
+                if (!on_welcome(c, m->welcome))
+                        return;
                 tell_lease(a);
                 break;
         case DROVER__TO_AGENT__KIND_ERROR:
@@ -392,6 +433,7 @@ void connect_open(struct agent *a)
         struct connection *c = a->connection = mem_new(struct connection);
         c->a = a;
         c->wait = BACKOFF(RETRY_FIRST_MS, RETRY_MAX_MS);
+        load_leadership(c);
         c->retry = timer_new(a->loop, dial, c);
         c->renew = timer_new(a->loop, on_renew, c);
         c->refresh = timer_new(a->loop, on_refresh, c);

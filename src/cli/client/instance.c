@@ -54,6 +54,11 @@ int instance_read(struct str dir, struct buf *text, struct view *ret)
         buf_printf(&path, STR_FMT "/server.json", STR_ARG(dir));
         buf_reset(text);
         rc = fs_read(AT_FDCWD, buf_z(&path), SMALL_FILE_MAX, text, NULL);
+        if (rc == -ENOENT) { /* the server of this folder may stand by: it tells what it is */
+                buf_reset(&path);
+                buf_printf(&path, STR_FMT "/standby.json", STR_ARG(dir));
+                rc = fs_read(AT_FDCWD, buf_z(&path), SMALL_FILE_MAX, text, NULL);
+        }
         if (rc != 0)
                 return rc;
         *ret = view_of(buf_view(text));

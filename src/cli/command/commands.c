@@ -644,7 +644,9 @@ static const struct option_row sim_options[] = {
 const struct command commands[] = {
         {"up", RUNNING, "run a server and an agent for this machine", "[OPTIONS]", up_options, 0, 0, "",
          false, cmd_up},
-        {"server", RUNNING, "run a server only", "[OPTIONS]", none, 0, WORDS_ANY, "", true, cmd_program},
+        {"server", RUNNING, "run a server only; say which of two leads",
+         "[OPTIONS] | status | promote [--force] | drain", none, 0, WORDS_ANY, "status promote drain", true,
+         cmd_server},
         {"agent", RUNNING, "run an agent only", "[OPTIONS]", none, 0, WORDS_ANY, "", true, cmd_program},
         {"backup", RUNNING, "back up an instance while its server runs", "[OPTIONS] FOLDER", json_only, 1, 1,
          "files", false, cmd_backup},

@@ -22,6 +22,7 @@ int cmd_nodes(struct cli *cli, const struct options *o);
 int cmd_backup(struct cli *cli, const struct options *o);
 int cmd_restore(struct cli *cli, const struct options *o);
 int cmd_config(struct cli *cli, const struct options *o);
+int cmd_server(struct cli *cli, const struct options *o);
 /* Runs `droverd --check-config` for this file in place of this program; NULL: the instance's own file.
  * Returns an exit code if that fails. */
 int program_check_config(struct cli *cli, const char *file);

@@ -62,6 +62,7 @@ static const struct {
         {"NotifyUser", all},
         {"EmailAttributes", all},
         {"HoldOnSubmit", all},
+        {"Mirror", all},
         {"DependsOn", all},
         {"SubmitHost", all},
         {"SubmitEventNotes", all},

@@ -551,16 +551,17 @@ static int input_sizes(struct reader *r)
         return reader_fail(r, s->at, "TransferInputSizes: %s", err.text);
 }
 
-static int hold(struct reader *r)
+/* A keyword that sets an attribute of the submit when it is true. */
+static int flag(struct reader *r, const char *keyword, const char *attribute)
 {
         ENTRY_CLEANUP struct entry e = {0};
-        bool held = false;
-        int rc = entry_get(r, "hold", &e);
+        bool is = false;
+        int rc = entry_get(r, keyword, &e);
 
         if (rc > 0)
-                rc = entry_boolean(r, &e, &held);
-        if (rc == 0 && held)
-                attribute_default(r, "HoldOnSubmit", "true");
+                rc = entry_boolean(r, &e, &is);
+        if (rc == 0 && is)
+                attribute_default(r, attribute, "true");
         return rc < 0 ? rc : 0;
 }
 
@@ -591,7 +592,9 @@ int attributes_make(struct reader *r)
         if (!rc && r->universe == UNIVERSE_DATA)
                 placement_policy(r);
         if (!rc)
-                rc = hold(r);
+                rc = flag(r, "hold", "HoldOnSubmit");
+        if (!rc)
+                rc = flag(r, "mirror", "Mirror");
         if (!rc)
                 rc = notices_make(r);
         if (!rc)

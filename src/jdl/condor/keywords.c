@@ -222,6 +222,8 @@ const struct keyword keywords[] = {
          "the job ends and every 20 seconds. See THE END OF A JOB."},
         {"hold", NULL, ACTS, OTHER, "HoldOnSubmit", NULL,
          "`True`: the jobs start held."},
+        {"mirror", NULL, ACTS, OTHER, "Mirror", NULL,
+         "`True`: the submit is accepted only when the server's mirror has it too; it is refused while there is none."},
         {"allowed_execute_duration", "AllowedExecuteDuration", ACTS, EXPR, "AllowedExecuteDuration", NULL,
          "The longest time, in seconds, that one attempt may run, by the clock: time suspended counts; past it the job is held "
          "with code 47."},

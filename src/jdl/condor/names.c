@@ -133,6 +133,7 @@ static const char *const known[] = {
         "CurrentTime",
         "AllowedExecuteDuration",
         "HoldOnSubmit",
+        "Mirror",
         "BytesRecvd",
         "BytesSent",
 };

@@ -36,6 +36,7 @@ static const struct setting {
         {"user", KIND_TEXT, offsetof(struct config, user)},
         {"store", KIND_NESTED, offsetof(struct config, store), read_store},
         {"standby", KIND_NESTED, offsetof(struct config, standby_ms), read_standby},
+        {"mirror", KIND_NESTED, offsetof(struct config, mirror), config_mirror_read},
         {"listen", KIND_LIST, offsetof(struct config, listen)},
         {"api_listen", KIND_TEXT, offsetof(struct config, api_listen)},
         {"page", KIND_FLAG, offsetof(struct config, page)},
@@ -111,6 +112,7 @@ void config_deinit(struct config *c)
         config_limits_deinit(&c->limits);
         config_order_deinit(&c->order);
         config_stores_deinit(&c->stores);
+        config_mirror_deinit(&c->mirror);
         config_notify_deinit(&c->notify);
         config_openid_deinit(&c->openid);
         config_bank_deinit(&c->bank);
@@ -522,6 +524,10 @@ int config_read(struct config *c, int argc, char **argv, struct err *err)
         if (c->standby_ms && !config_postgres(c) && !c->backup && !c->restore)
                 return err_set(err, -EINVAL,
                                "standby is for servers that have one PostgreSQL database: store names none");
+        if (c->mirror.peer && config_postgres(c))
+                return err_set(err, -EINVAL,
+                               "mirror is for servers that keep their queue in SQLite each: of a "
+                               "PostgreSQL database, several servers use standby");
         return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "server/config/bank.h"
 #include "server/config/keep.h"
 #include "server/config/limits.h"
+#include "server/config/mirror.h"
 #include "server/config/nodes.h"
 #include "server/config/notify.h"
 #include "server/config/openid.h"
@@ -55,6 +56,7 @@ struct config {
         struct config_stores stores; /* stores, and the users' clearances for labels */
         char *user_log; /* UserLogFormat of jobs that do not set it, as an expression; NULL: the default */
         struct config_notify notify;
+        struct config_mirror mirror;
         struct config_openid openid;
         struct config_nodes nodes;
         struct config_provision provision;

@@ -64,6 +64,8 @@ int paths_init(struct paths *p, const char *dir, struct err *err)
         p->ca = join(dir, "ca");
         p->credential_key = join(dir, "credential.key");
         p->ticket_key = join(dir, "ticket.key");
+        p->mirror = join(dir, "mirror");
+        p->standby = join(dir, "standby.json");
         p->lock = join(dir, "server.lock");
         p->ready = join(dir, "server.json");
         if (strlen(dir) + sizeof("/agents.sock") > sizeof(((struct sockaddr_un *)0)->sun_path)) {
@@ -91,6 +93,8 @@ void paths_deinit(struct paths *p)
         free(p->ca);
         free(p->credential_key);
         free(p->ticket_key);
+        free(p->mirror);
+        free(p->standby);
         free(p->lock);
         free(p->ready);
         free(p->api);
@@ -154,6 +158,19 @@ int paths_write_ready(const struct paths *p, const struct paths_ready *r, struct
         return fs_write(AT_FDCWD, p->ready, buf_view(&out), 0644, false, err);
 }
 
+int paths_write_standby(const struct paths *p, struct err *err)
+{
+        BUF_CLEANUP struct buf out = {0};
+        struct json j = {.out = &out};
+
+        json_open(&j, '{');
+        json_kint(&j, "pid", getpid());
+        json_kstrz(&j, "api", p->api);
+        json_close(&j, '}');
+        buf_char(&out, '\n');
+        return fs_write(AT_FDCWD, p->standby, buf_view(&out), 0644, false, err);
+}
+
 static void sweep(const char *folder)
 {
         int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -167,6 +184,7 @@ static void sweep(const char *folder)
 void paths_sweep(const struct paths *p)
 {
         paths_remove_ready(p);
+        paths_remove_standby(p);
         sweep(p->dir);
         sweep(p->ca);
 }
@@ -174,4 +192,9 @@ void paths_sweep(const struct paths *p)
 void paths_remove_ready(const struct paths *p)
 {
         unlink(p->ready);
+}
+
+void paths_remove_standby(const struct paths *p)
+{
+        unlink(p->standby);
 }

@@ -8,8 +8,8 @@
 #include "base/str.h"
 
 struct paths {
-        char *dir, *catalog, *spool, *ca, *credential_key, *ticket_key, *lock,
-                *ready;     /* ready: server.json */
+        char *dir, *catalog, *spool, *ca, *credential_key, *ticket_key, *mirror, *standby, *lock,
+                *ready;     /* ready: server.json; standby: standby.json, of a server that does not lead */
         char *store;        /* the SQLite file */
         char *postgres;     /* base name of an instance's files when it uses PostgreSQL: see store_place */
         char *postgres_id;  /* exists if the instance has used PostgreSQL */
@@ -30,6 +30,10 @@ struct paths_ready {
 };
 /* Writes server.json atomically. Returns 0, or -errno with err. */
 int paths_write_ready(const struct paths *p, const struct paths_ready *r, struct err *err);
+/* Writes standby.json, which tells the command line where to ask a server that does not lead; removed like
+ * the other. Returns 0, or -errno with err. */
+int paths_write_standby(const struct paths *p, struct err *err);
+void paths_remove_standby(const struct paths *p);
 /* Removes temporary files of a killed server. The instance must be locked. */
 void paths_sweep(const struct paths *p);
 void paths_remove_ready(const struct paths *p);

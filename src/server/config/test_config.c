@@ -47,6 +47,14 @@ static void test_store(void **state)
                 {"store: /var/lib/x.db\n", "f:1: the store is sqlite, or postgresql://"},
                 {"standby: 1s\n", "f:1: standby must be 2s or longer"},
                 {"standby: soon\n", "f:1: "},
+                {"mirror: yes\n", "f:1: mirror must be a map"},
+                {"mirror: {listen: 'a:1'}\n", "f:1: mirror needs peer: HOST:PORT"},
+                {"mirror: {listen: a, peer: 'b:1'}\n", "f:1: listen must be HOST:PORT"},
+                {"mirror: {listen: 'a:1', peer: 'b:1', lease: 1ms}\n", "f:1: lease must be from 1s to 10min"},
+                {"mirror: {listen: 'a:1', peer: 'b:1', takeover: maybe}\n",
+                 "f:1: takeover must be automatic or manual"},
+                {"mirror: {listen: 'a:1', peer: 'b:1', submits: some}\n",
+                 "f:1: submits must be any or mirrored"},
         };
         struct config c = {0};
         struct err err = {0};
@@ -62,6 +70,15 @@ static void test_store(void **state)
                          0);
         assert_string_equal(config_postgres(&c), "postgresql://a@b,c/d?sslmode=verify-full");
         assert_int_equal(c.standby_ms, 3000);
+        config_deinit(&c);
+        assert_int_equal(config_parse(&c, "f",
+                                      STR("mirror: {listen: 'a:1', peer: 'b:2', lease: 5s, takeover: manual, "
+                                          "submits: mirrored}\n"),
+                                      &err),
+                         0);
+        assert_string_equal(c.mirror.peer, "b:2");
+        assert_int_equal(c.mirror.lease_ms, 5000);
+        assert_true(c.mirror.manual && c.mirror.all);
         config_deinit(&c);
         for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
                 assert_int_equal(config_parse(&c, "f", str_of(wrong[i].text), &err), -EINVAL);

@@ -15,6 +15,7 @@
 #include "server/files/tails.h"
 #include "server/loop/turn.h"
 #include "server/metrics/metrics.h"
+#include "server/mirror/mirror.h"
 #include "server/userlog/userlog.h"
 
 static void send_error(struct server *s, uint64_t session, unsigned code, const char *text)
@@ -132,6 +133,7 @@ static void on_hello(struct server *s, struct command *c, struct agent *a)
         w->server_uuid = message_text(m, str_of(s->uuid));
         w->name = message_text(m, c->agent);
         w->renew_ms = (uint64_t)s->renew_ms;
+        w->leadership = mirror_epoch(s->mirror);
         w->cert_pem = message_text(m, buf_view(&cert));
         w->owners = message_text(m, certificate.ceiling.owners);
         w->tags = message_text(m, certificate.ceiling.tags);

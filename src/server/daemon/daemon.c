@@ -43,6 +43,7 @@
 #include "server/loop/thread.h"
 #include "server/loop/turn.h"
 #include "server/metrics/metrics.h"
+#include "server/mirror/mirror.h"
 #include "server/notices/notices.h"
 #include "server/provision/provision.h"
 #include "server/sources/sources.h"
@@ -250,9 +251,12 @@ int server_open(struct server *s, struct recovered *ret, struct err *err)
         s->prune = prune_new(s);
         s->ledger = ledger_new();
         s->usage = usage_new();
-        r = recover(s, ret, err);
+        r = mirror_open(s, &s->mirror, err);
+        if (r == 0)
+                r = recover(s, ret, err);
         if (r != 0)
                 return r;
+        mirror_serves(s->mirror, s->store, ret->snapshot_seq);
         learned_restore(s);
         s->snapshots = snapshots_new(s, ret->snapshot_seq);
         s->waits = waits_new(s);
@@ -276,7 +280,9 @@ void server_close(struct server *s)
         sources_free(s->sources);
         if (s->snapshots)
                 snapshots_stop(s->snapshots);
+        mirror_serves(s->mirror, NULL, 0);
         store_close(s->store);
+        mirror_close(s->mirror, s->exit_code == 0);
         if (s->core_mail)
                 mailbox_free(s->core_mail, drop_mail);
         agents_drop_all(s->agents); /* returns their counted bytes to the I/O thread */

@@ -17,7 +17,8 @@
 #include "server/daemon/own_user.h"
 #include "server/import/sums.h"
 
-#define EXIT_USAGE 2
+#define EXIT_USAGE   2
+#define EXIT_DRAINED 75 /* EX_TEMPFAIL: the service manager starts it again */
 
 static int check_recovered(struct server *s, const struct recovered *r)
 {
@@ -89,7 +90,7 @@ static int serve(struct server *s)
         }
         paths_deinit(&s->paths);
         if (r == 0)
-                return s->exit_code;
+                return s->exit_code == 0 && s->drained ? EXIT_DRAINED : s->exit_code;
         fprintf(stderr, "droverd: %s\n", err.text);
         return 1;
 }

@@ -9,6 +9,7 @@
 #include "ev/service.h"
 #include "server/daemon/world.h"
 #include "server/loop/expressions.h"
+#include "server/mirror/mirror.h"
 #include "server/userlog/userlog.h"
 
 struct replay {
@@ -81,17 +82,26 @@ static int check_kind(const struct server *s, struct err *err)
         return 0;
 }
 
+static void on_not_leading(void)
+{
+        log_info("msg=\"standing by: the other server of the mirror leads, or must be asked first\"");
+        service_waiting("the other server of the mirror leads");
+}
+
 static int open_store(struct server *s, struct err *err)
 {
         struct store_place place = {.beside = s->paths.postgres,
                                     .trouble = on_trouble,
                                     .standby_ms = s->config.check ? 0 : s->config.standby_ms,
-                                    .standing_by = on_standing_by};
+                                    .standing_by = on_standing_by,
+                                    .mirror = mirror_store(s->mirror)};
         BUF_CLEANUP struct buf address = {0};
         bool network = false;
         int r;
 
         r = check_kind(s, err);
+        if (r == 0 && s->mirror)
+                r = mirror_lead(s->mirror, on_not_leading, err);
         if (r != 0)
                 return r;
         if (config_postgres(&s->config))

@@ -6,6 +6,7 @@
 #include "base/system/log.h"
 #include "server/history/request_record.h"
 #include "server/loop/expressions.h"
+#include "server/mirror/mirror.h"
 
 #define SNAPSHOT_RECORDS 200000
 #define SNAPSHOT_BYTES   (64u << 20)
@@ -97,10 +98,12 @@ static void snapshot_done(struct server *s, struct task *t)
 
         pthread_join(sn->thread, NULL);
         sn->runs = false;
-        if (f->result == 0)
+        if (f->result == 0) {
                 sn->seq = sn->target;
-        else
+                mirror_serves(s->mirror, s->store, sn->seq);
+        } else {
                 sn->retry_ms = clock_boot_ms() + RETRY_MS;
+        }
         free(f);
 }
 

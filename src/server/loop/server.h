@@ -44,6 +44,7 @@ struct server {
         /* may be posted to from any thread: see server_to_core */
         struct mailbox *core_mail, *io_mail, *reader_mail, *catalog_mail;
         struct fair *core_fair, *reader_fair, *catalog_fair; /* any thread; see calls/fair.h */
+        struct mirror *mirror;                               /* NULL: the settings name none; any thread */
         struct leases *leases;                               /* any thread */
 
         /* core thread */
@@ -78,6 +79,7 @@ struct server {
         int64_t learned_due_ms; /* of learned.h */
         uint64_t learned_count, keywords_kept;
         int exit_code;
+        bool drained; /* stops so that another server leads, and is to be started again */
 
         struct metrics *metrics; /* metrics.h says which thread owns which part */
 

@@ -23,6 +23,7 @@
 #include "server/files/registrations.h"
 #include "server/history/keywords.h"
 #include "server/history/request_record.h"
+#include "server/mirror/mirror.h"
 #include "server/notices/notices.h"
 #include "server/userlog/userlog.h"
 
@@ -36,6 +37,7 @@ struct submit {
         const char **uploads; /* upload ids of the parts, or NULL */
         struct buf *items;    /* uploaded items of the parts */
         bool dry_run, existing;
+        bool mirrored;      /* the mirror must have it */
         atomic_uint *place; /* s->large_calls, if this call counts in it; otherwise NULL */
         call_fn *placed;
         struct buf warning;
@@ -101,12 +103,33 @@ static void take_place(struct server *s, struct call *c)
         x->placed(s, c);
 }
 
+static bool needs_mirror(const struct server *s, const struct submission *sub)
+{
+        for (size_t i = 0; i < sub->part_count; i++)
+                for (size_t k = 0; k < sub->parts[i].attribute_count; k++)
+                        if (str_ieqz(sub->parts[i].attributes[k].name, "Mirror") &&
+                            str_ieqz(str_trim(sub->parts[i].attributes[k].text), "true"))
+                                return true;
+        return s->mirror && s->config.mirror.all;
+}
+
+static void refuse_unmirrored(struct server *s, struct call *c, const char *what)
+{
+        call_fail(c, 503, "not_mirrored", "the mirror, %s, has not all that this server has: %s",
+                  mirror_peer(s->mirror), what);
+}
+
 static void write_reply(struct server *s, struct call *c)
 {
         struct submit *x = c->state;
         struct json j = {.out = &c->out};
 
-        (void)s;
+        if (x->mirrored && !x->dry_run && !mirror_is_joined(s->mirror)) { /* since it was let in */
+                refuse_unmirrored(s, c,
+                                  "what must be mirrored is here, and is accepted when it is submitted again "
+                                  "under the same uuid and the mirror has it");
+                return;
+        }
         if (x->reply) {
                 x->reply(c, x->id);
                 return;
@@ -116,10 +139,14 @@ static void write_reply(struct server *s, struct call *c)
         json_kstr(&j, "uuid", call_json_text(x->doc, "uuid"));
         json_kint(&j, "jobs", (int64_t)x->jobs);
         json_kbool(&j, "existing", x->existing);
+        if (s->mirror)
+                json_kbool(&j, "mirrored", mirror_is_joined(s->mirror));
         json_key(&j, "warnings");
         json_open(&j, '[');
         if (x->warning.n)
                 json_str(&j, buf_view(&x->warning));
+        if (s->mirror && !x->dry_run && !mirror_is_joined(s->mirror))
+                json_strz(&j, "the mirror does not have this request: it is on this server only");
         json_close(&j, ']');
         json_close(&j, '}');
         c->status = x->existing || x->dry_run ? 200 : 201;
@@ -332,8 +359,19 @@ static bool may_submit(struct server *s, struct call *c)
                               &err);
                 return false;
         }
+        x->mirrored = needs_mirror(s, &x->s);
+        if (x->mirrored && !s->mirror) {
+                draft_end(s, x);
+                call_fail(c, 400, "bad_attribute", "mirror: this server has no mirror");
+                return false;
+        }
         if (x->dry_run)
                 return true;
+        if (x->mirrored && !mirror_is_joined(s->mirror)) {
+                draft_end(s, x);
+                refuse_unmirrored(s, c, "what must be mirrored is refused until it has");
+                return false;
+        }
         if (turn_full(s->turn)) {
                 draft_end(s, x);
                 call_fail(c, 503, "disk_full",
