@@ -179,7 +179,7 @@ def test_a_state_is_good_once_and_in_one_browser(served, provider):
 
 
 def test_what_comes_beside_the_state(served, provider):
-    for more, word in (("", "denied"), ("&code=", "denied"), ("&error=access_denied&error_description=<script>", "denied"), ("&code=" + "x" * 2049, "denied"),
+    for more, word in (("", "denied"), ("&code=", "denied"), ("&error=access_denied&error_description=<script>", "denied"), ("&code=" + "x" * 3073, "denied"),
                        ("&code=x&iss=https://evil.example", "untrusted"), ("&code=made-up", "untrusted"), ("&code=a%0d%0aX-Evil:%201", "untrusted")):
         cookie, url = begin(served)
         state = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(url).query))["state"]

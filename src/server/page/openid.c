@@ -22,7 +22,7 @@
 #define KEY_BYTES  32
 #define DERIVED    65 /* 64 hexadecimal digits and a NUL */
 #define STATE_TEXT (DERIVED + 17)
-#define CODE_MAX   2048u
+#define CODE_MAX   3072u
 #define SECRET_MAX 4096u
 #define USED_MAX   4096u
 #define USED_BYTES 16u
@@ -32,8 +32,8 @@ struct openid {
         const struct config_openid *config;
         struct provider *provider;
         unsigned char key[KEY_BYTES];
-        /* states that have come back, the oldest overwritten first: a stranger who fills this has made all of
-         * those himself */
+        /* States that have come back, the oldest overwritten first. Who floods this can have one of his own,
+         * or of a browser whose cookie he has, come back twice; the provider takes its code once. */
         unsigned char used[USED_MAX][USED_BYTES];
         size_t used_next;
         int64_t logged_ms; /* boot clock */
