@@ -1,5 +1,5 @@
-/* Runs the submit files, DAG files, or composite requests in RDL, of a folder and compares what they become
- * with what is kept beside them.
+/* Runs the submit files, DAG files, descriptions of SUMS, or composite requests in RDL, of a folder and
+ * compares what they become with what is kept beside them.
  *
  * A line "#-a TEXT" in a submit file is an option -a TEXT. The world is always the same: files are those of
  * the folder, the environment is the one below, and the time stands still. */
@@ -92,6 +92,33 @@ static const struct form_world world = {.read_file = read_file,
                                         .now_s = 1700000000,
                                         .random = 42};
 
+/* Four files on two hosts, of which the first is on a file server as well; none for a query that says so. */
+static int catalog(void *arg, struct str catalog_name, struct str query, bool events, const char *order,
+                   void (*fn)(void *to, const struct form_found *f), void *to, struct err *err)
+{
+        (void)arg;
+        (void)err;
+        (void)catalog_name;
+        for (unsigned i = 0; i < 4 && str_search(query, STR("production=none")) < 0; i++) {
+                char url[64], value[8];
+                const struct form_replica replicas[] = {
+                        {str_make(url, (size_t)snprintf(url, sizeof(url), "file:/data/f%u.MuDst.root", i)),
+                         i % 2 ? STR("n2") : STR("n1"), STR("local")},
+                        {STR("file:/nfs/f0.MuDst.root"), STR_NONE, STR("NFS")}};
+
+                fn(to, &(struct form_found){
+                               .bytes = 1000 + i,
+                               .has_size = true,
+                               .events = events ? 10 : 0,
+                               .order = order ? str_make(value,
+                                                         (size_t)snprintf(value, sizeof(value), "%u", 9 - i))
+                                              : STR_NONE,
+                               .replicas = replicas,
+                               .replica_count = i == 0 ? 2 : 1});
+        }
+        return 0;
+}
+
 #define EXTRA_MAX 8
 
 static size_t find_extra(struct str text, char *extra[EXTRA_MAX])
@@ -140,16 +167,25 @@ static void become(const char *file, struct buf *ret_json, struct buf *ret_text)
                                    .opsys = "LINUX",
                                    .extra = (const char *const *)extra};
         struct dag_summary sum = {0};
+        struct sums_told told = {0};
+        struct form_world with_catalog = world;
         struct form form;
         struct err err = {{0}};
         int r;
 
+        with_catalog.catalog = catalog;
         read_file(NULL, file, &text);
         o.extra_count = find_extra(buf_view(&text), extra);
         form_init(&form);
         if (str_ends(str_of(file), STR(".dag")))
                 r = dag_parse(&world, file, buf_view(&text), &(struct dag_options){.condor = &o}, &form, &sum,
                               &err);
+        else if (str_ends(str_of(file), STR(".xml")))
+                r = sums_parse(&with_catalog,
+                               &(struct sums_job){.file = file,
+                                                  .text = buf_view(&text),
+                                                  .request_id = "0123456789abcdef0123456789abcdef"},
+                               &o, &form, &told, &err);
         else if (str_ends(str_of(file), STR(".rdl")))
                 r = rdl_parse(&world,
                               &(struct sums_job){.file = file,
@@ -164,13 +200,14 @@ static void become(const char *file, struct buf *ret_json, struct buf *ret_text)
         if (r) {
                 buf_printf(ret_text, "%s\n", err.text);
         } else {
-                if (str_ends(str_of(file), STR(".rdl")))
+                if (str_ends(str_of(file), STR(".rdl")) || str_ends(str_of(file), STR(".xml")))
                         buf_str(ret_text, buf_view(&form.notes));
                 form_write_json(&line, &form, &(struct form_body){0});
                 indent(buf_view(&line), ret_json);
         }
         form_deinit(&form);
         dag_files_deinit(&sum.files);
+        sums_told_deinit(&told);
         for (size_t i = 0; i < o.extra_count; i++)
                 free(extra[i]);
 }
@@ -203,7 +240,7 @@ static int settle(const char *file, const char *suffix, const struct buf *text, 
 static int is_submit_file(const struct dirent *d)
 {
         return str_ends(str_of(d->d_name), STR(".sub")) || str_ends(str_of(d->d_name), STR(".dag")) ||
-               str_ends(str_of(d->d_name), STR(".rdl"));
+               str_ends(str_of(d->d_name), STR(".rdl")) || str_ends(str_of(d->d_name), STR(".xml"));
 }
 
 int main(int argc, char **argv)

@@ -5,7 +5,11 @@ import json
 import os
 import re
 
+import agents
+import pytest
 from drover import LIMIT, wait_until
+
+pytest_plugins = ["batch_systems"]
 
 SHELL = '<Application ID="sh" name="/bin/sh"/>'
 
@@ -40,7 +44,7 @@ def test_a_composite_over_two_agents_that_are_killed(instance):
     def start(name, *more):
         return instance.start("drover-agent", "--dir", os.path.join(instance.base, name), "--server", instance.server_json()["agents"][0],
                               "--name", name, "--config", config, "--attributes", f'Machine = "{name}"', *more)
-    agents = [start(name, "--token", instance.json("token", "agent", "--name", name)["token"]) for name in ("n1", "n2")]
+    both = [start(name, "--token", instance.json("token", "agent", "--name", name)["token"]) for name in ("n1", "n2")]
     wait_until(lambda: len(instance.agents("connected")) == 2)
     found = sorted(p for p in glob.glob("/usr/include/*.h") if os.path.isfile(p))[:20]
     lines = [json.dumps({"name": p, "metadata": {"run": 7}, "replicas": [{"url": f"file://n{1 + i % 2}{p}", "host": f"n{1 + i % 2}"}]})
@@ -71,7 +75,7 @@ def test_a_composite_over_two_agents_that_are_killed(instance):
     wait_until(lambda: len(instance.read("trace").splitlines()) == 8 if instance.exists("trace") else False)
     assert nodes(instance, 1)["fast"] == "waits"
     instance.kill_server()
-    for agent in agents:
+    for agent in both:
         agent.kill()
     instance.write("gate", "")
     instance.server()
@@ -126,3 +130,34 @@ def test_yaml_conditions_and_what_is_left(instance):
     assert len(session) == 1 and "12 jobs" in instance.cli("queue", "--session", session[0]).out
     report = instance.read(os.path.basename(glob.glob(os.path.join(instance.work, "sched*.report"))[0]))
     assert "composite request days: 12 jobs" in report and 'attributes of "read"' in report
+
+
+@pytest.mark.parametrize("system", ["alpha", "grid"])
+def test_a_batch_system_as_dispatcher(instance, request, system):
+    """Jobs of datasets in Slurm and Grid Engine: each finds its files, and the next request what it wrote."""
+    batch = request.getfixturevalue(system)
+    os.makedirs(instance.dir, mode=0o700)
+    with open(os.path.join(instance.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
+        f.write(f"dispatchers: {{batch: {{places: 'TARGET.Runner == \"{batch.runner}\"'}}}}\ndefaults: {{dispatcher: batch}}\n")
+    instance.server()
+    agents.start(instance, agents.batch_queues(batch, more="") + "  - {name: own, cpus: 2}\n")
+    agents.offering(instance, batch.name)
+    for i in range(4):
+        instance.write(f"in/{i}.txt", f"{i}\n")
+    instance.write("s.xml", '<job maxFilesPerProcess="2"><command>cat $INPUTFILE0 $INPUTFILE1 >o; echo $JOBINDEX $INPUTFILECOUNT</command>'
+                            '<shell>/bin/sh</shell><stdout URL="file:./s.$JOBINDEX"/><input URL="file:./in/*.txt" nFiles="all"/>'
+                            '<output fromScratch="o" toURL="file:./o.$JOBINDEX"/></job>')
+    instance.cli("submit", "s.xml")
+    instance.wait("1")
+    assert instance.read("o.0") + instance.read("o.1") == "0\n1\n2\n3\n" and instance.read("s.1") == "1 2\n"
+    instance.write("c.rdl.xml", composite(
+        '<Request ID="each" taskRef="t.each" appRef="sh" datasetRef="raw" resourceRef="two"/>',
+        '<Request ID="all" taskRef="t.all" appRef="sh" datasetRef="each"/>', SHELL,
+        task("each", "cat $(cat $FILELIST) >e; echo $PROCESSID >>e", ("e", "./e.$JOBINDEX")),
+        task("all", "cat $(cat $FILELIST) >a", ("a", "./all")),
+        '<Dataset ID="raw"><input URL="file:./in/*.txt" nFiles="all"/></Dataset>',
+        '<ResourceSpecifications ID="two" maxFilesPerProcess="2"/>'))
+    instance.cli("submit", "c.rdl.xml")
+    instance.wait("2")
+    assert instance.read("all").split() == ["0", "1", "0", "2", "3", "1"]
+    assert {h["queue"] for h in instance.history("1") + instance.history("2")} == {batch.name}

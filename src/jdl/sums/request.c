@@ -123,6 +123,11 @@ static int put_variables(struct job *j, const struct xml *x, struct str text, bo
                                 name = str_head(text, name.n + 1);
                         text = str_skip(text, name.n);
                 }
+                if (str_starts(text, STR("(")))
+                        return fail_element(
+                                j, x,
+                                "has $(, a macro of HTCondor; SUMS's variables are written as $JOBID "
+                                "and $JOBINDEX");
                 if (name.n == 0 || name.n >= sizeof(z))
                         return fail_element(j, x, "has a $ without a variable's name after it");
                 if (jobs && job_variable(j, name, out))
