@@ -1,6 +1,8 @@
 /* The core is rebuilt from its log and from its snapshots; and forgets requests. */
 #include "core/test_story.h"
 
+#include "core/model/core_parts.h"
+
 static void test_the_same_uuid_is_the_same_request(void **state)
 {
         struct story *s = *state;
@@ -159,12 +161,40 @@ static void test_finished_requests_are_forgotten(void **state)
         assert_int_equal(core_request_get(s->core, 1, &r), CORE_UNKNOWN);
 }
 
+/* What an expression of the time or of chance says of a template is the same when the server is started
+ * again: jobs are under way that began with it. */
+static void test_templates_mean_the_same_later(void **state)
+{
+        struct story *s = *state;
+        BUF_CLEANUP struct buf snapshot = {0};
+        struct core *later;
+        const struct job_template *t;
+
+        SUBMIT(6, "SetSize", "ifThenElse(time() > 1700100000, 3, 2)", "ReserveDuration", "random(1000000)",
+               "RequestCpus", "1");
+        t = request_part_at(request_find(s->core, 1), 0)->job_template;
+        assert_int_equal(t->gang.size, 2);
+        core_snapshot(s->core, &snapshot);
+        s->now += 200000000;
+        later = story_core(s, false);
+        later->eval.random = 77;
+        assert_int_equal(core_restore(later, buf_view(&snapshot), NULL), 0);
+        assert_int_equal(request_part_at(request_find(later, 1), 0)->job_template->gang.size, 2);
+        assert_int_equal(request_part_at(request_find(later, 1), 0)->job_template->lot_ms, t->lot_ms);
+        assert_int_equal(later->eval.random, 77);
+        core_free(later);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                STORY(test_the_same_uuid_is_the_same_request), STORY(test_replay_and_snapshot_give_the_same),
-                STORY(test_an_impossible_record_is_named),     STORY(test_checkpoints_with_usage),
-                STORY(test_finished_requests_are_forgotten),   STORY(test_what_a_program_sets),
+                STORY(test_the_same_uuid_is_the_same_request),
+                STORY(test_replay_and_snapshot_give_the_same),
+                STORY(test_an_impossible_record_is_named),
+                STORY(test_checkpoints_with_usage),
+                STORY(test_finished_requests_are_forgotten),
+                STORY(test_templates_mean_the_same_later),
+                STORY(test_what_a_program_sets),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,6 +23,10 @@ static void order_emit(struct core *c, const struct space_order *o)
 
 /* ---- ends of attempts */
 
+/* What a template says of lots was checked at the submit, and is not certain to be the same now: it may be an
+ * expression of the time, which is computed again when the server is started, and stores may have other
+ * names. So an order is made only of what can be applied. */
+
 /* Counts what was written outside of lots where the lot is not there, or has less room than was claimed: the
  * store was called otherwise when the job began. */
 static void count_where_it_fits(const struct core *c, struct lots_end *x)
@@ -48,7 +52,8 @@ void lots_end_find(struct core *c, const struct job *j, const struct core_result
                 return;
         o->store = c->data->sites.stores[p->output_store].urls.name;
         o->owner = str_of(request_owner(j->request));
-        snprintf(ret->name, sizeof(ret->name), "%s", t->lot_name ? t->lot_name : "");
+        if (t->lot_name && space_name_ok(str_of(t->lot_name)))
+                snprintf(ret->name, sizeof(ret->name), "%s", t->lot_name);
         switch (t->lot_act) {
         case LOT_WRITE:
         case LOT_COPY:
@@ -63,11 +68,13 @@ void lots_end_find(struct core *c, const struct job *j, const struct core_result
         case LOT_RESERVE:
                 o->bytes = claim;
                 o->until_ms = c->now_ms + (t->lot_ms ? t->lot_ms : LOTS_DURATION_MS);
-                o->op = claim && succeeded ? SPACE_RESERVE : 0;
+                o->op = claim && succeeded && *ret->name ? SPACE_RESERVE : 0;
                 break;
         case LOT_RELEASE:
                 o->until_ms = c->now_ms;
-                o->op = succeeded && space_find(c, o->store, o->owner, str_of(ret->name)) ? SPACE_RELEASE : 0;
+                o->op = succeeded && *ret->name && space_find(c, o->store, o->owner, str_of(ret->name))
+                                ? SPACE_RELEASE
+                                : 0;
                 break;
         case LOT_NOTHING: break;
         }

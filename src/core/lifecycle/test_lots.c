@@ -360,6 +360,42 @@ static void test_a_store_that_is_renamed(void **state)
         story_replays(s);
 }
 
+/* The server is started again, so much later. */
+static void restart(struct story *s, int64_t ms)
+{
+        BUF_CLEANUP struct buf snapshot = {0};
+
+        core_snapshot(s->core, &snapshot);
+        core_free(s->core);
+        s->now += ms;
+        s->core = story_core(s, false);
+        configure_as(s, 10);
+        assert_int_equal(core_restore(s->core, buf_view(&snapshot), NULL), 0);
+}
+
+/* What an expression says of the lot may be something else when the server is started again. */
+static void says_else_after_a_restart(struct story *s, const char *type, const char *lot)
+{
+        configure(s);
+        SUBMIT(1, "OutputDestination", "\"https://dav.lab/out\"", "DapType", type, "ReserveId", lot,
+               "TransferOutputSizeMB", "1");
+        core_match(s->core);
+        SAID(actions, "assign n1 q 1 0 f1\n");
+        restart(s, 200000000);
+        over(s, 1, 0, MIB, MIB);
+}
+
+static void test_another_lot_after_a_restart(void **state)
+{
+        says_else_after_a_restart(*state, "\"rm\"", "ifThenElse(time() > 1700100000, \"a/b\", \"a\")");
+}
+
+static void test_another_type_after_a_restart(void **state)
+{
+        says_else_after_a_restart(*state, "ifThenElse(time() > 1700100000, \"reserve\", \"transfer\")",
+                                  "undefined");
+}
+
 static void test_an_administrator_knows_better(void **state)
 {
         struct story *s = *state;
@@ -425,6 +461,8 @@ int main(void)
                 STORY(test_what_the_store_says),
                 STORY(test_what_one_agent_says_of_a_store),
                 STORY(test_a_store_that_is_renamed),
+                STORY(test_another_lot_after_a_restart),
+                STORY(test_another_type_after_a_restart),
                 STORY(test_an_administrator_knows_better),
                 STORY(test_refusals),
         };

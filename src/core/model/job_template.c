@@ -154,6 +154,7 @@ static int read_attributes(struct core *c, struct job_template *t, const struct 
         return 0;
 }
 
+#define STEPS_MAX  10000      /* of the evaluation of one attribute */
 #define NUMBER_MAX 1000000000 /* largest number of seconds, megabytes or processors */
 
 static int64_t read_number(struct core *c, const struct job_template *t, symbol name, int64_t otherwise)
@@ -214,10 +215,33 @@ static void read_lot(struct core *c, struct job_template *t)
         eval_reset(&c->eval);
 }
 
+/* Has expressions mean the same at each start of the server: a template says how many jobs start together,
+ * and in which lot they write, of jobs that run meanwhile. So the time is none, random() begins anew, and
+ * only steps are counted. Returns what was, for always_the_same_end. */
+static struct eval always_the_same(struct core *c)
+{
+        const struct eval was = c->eval;
+
+        c->eval.now_s = 0;
+        c->eval.random = 0;
+        c->eval.steps_max = STEPS_MAX;
+        c->eval.clock_ns = NULL;
+        return was;
+}
+
+static void always_the_same_end(struct core *c, const struct eval *was)
+{
+        c->eval.now_s = was->now_s;
+        c->eval.random = was->random;
+        c->eval.steps_max = was->steps_max;
+        c->eval.clock_ns = was->clock_ns;
+}
+
 /* Computes once what is needed often. */
 static void look_at_attributes(struct core *c, struct job_template *t)
 {
         const struct attributes *a = &c->attr;
+        const struct eval was = always_the_same(c);
         struct str text;
 
         look_at_policies(c, t);
@@ -238,6 +262,7 @@ static void look_at_attributes(struct core *c, struct job_template *t)
         t->jobs_max = INT64_MAX;
         if (eval_integer(&c->eval, t->ad, NULL, a->JobMaterializeLimit, &t->jobs_max) && t->jobs_max < 1)
                 t->jobs_max = 1;
+        always_the_same_end(c, &was);
 }
 
 struct symbols_use *job_template_names(struct core *c, const struct job_template *t)
