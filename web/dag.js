@@ -18,6 +18,7 @@ function members(text) {
 
 const plainState = j => {
     const s = jobState(j);
+    if (["reserved", "authorised"].includes(s)) return "idle";
     return ["matched", "staging", "suspended", "vacating"].includes(s) ? "running" : s;
 };
 

@@ -69,7 +69,7 @@ export function jobList(page, filter, {history = false} = {}) {
     return {element, load: () => pages.reset()};
 }
 
-const STATES = ["", "idle", "matched", "staging", "running", "suspended", "vacating", "held", "completed", "removed"];
+const STATES = ["", "idle", "reserved", "authorised", "matched", "staging", "running", "suspended", "vacating", "held", "completed", "removed"];
 
 export async function jobs(root, page) {
     const q = page.route.query;

@@ -9,6 +9,7 @@
 #include "core/gang/gang.h"
 #include "core/gang/reserve.h"
 #include "core/match/matching.h"
+#include "core/meta/meta.h"
 #include "core/reservation/advance.h"
 #include <stdio.h>
 
@@ -226,6 +227,8 @@ const char *core_check(struct core *c)
         bad = reserve_invariant(c);
         if (!bad)
                 bad = advance_invariant(c);
+        if (!bad)
+                bad = meta_invariant(c);
         if (!bad)
                 bad = space_invariant(c);
         if (bad)

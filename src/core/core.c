@@ -28,6 +28,7 @@
 #include "core/lifecycle/reservations.h"
 #include "core/lifecycle/retention.h"
 #include "core/match/matching.h"
+#include "core/meta/meta.h"
 #include "core/model/pending_match.h"
 
 static void agent_made(struct core *c, struct core_agent *a)
@@ -49,6 +50,19 @@ static void event_after(struct core *c, const struct event *e)
         gang_event(c, e);
         dependency_event(c, e);
         nodes_event(c, e);
+        meta_event(c, e);
+}
+
+static void bucket_gone(struct core *c, const struct bucket *b)
+{
+        forecast_bucket_gone(c, b);
+        meta_bucket_gone(c, b);
+}
+
+static void rekeyed(struct core *c)
+{
+        eta_rekeyed(c);
+        meta_rekeyed(c);
 }
 
 /* What lower parts tell to higher ones. */
@@ -56,10 +70,11 @@ static const struct core_listeners listeners = {
         .agent_made = agent_made,
         .class_ready = reserve_class_ready,
         .class_gone = reserve_class_gone,
-        .bucket_gone = forecast_bucket_gone,
+        .bucket_gone = bucket_gone,
         .request_gone = forecast_request_gone,
         .limit_grew = charge_limit_grew,
-        .rekeyed = eta_rekeyed,
+        .rekeyed = rekeyed,
+        .matching = meta_matching,
         .event_before = event_before,
         .event_after = event_after,
         .attempt_began = lease_began,
@@ -129,6 +144,7 @@ struct core *core_new(const struct core_config *config, const struct core_world 
         dependency_init(c);
         reserve_init(c);
         advances_init(c);
+        meta_init(c);
         c->matching = mem_new(struct matching);
         c->leases = mem_new(struct leases);
         c->policies = mem_new(struct policies);
@@ -142,6 +158,7 @@ void core_free(struct core *c)
                 return;
         while (c->drafts)
                 core_draft_free(c->drafts);
+        meta_deinit(c);
         reserve_deinit(c);
         while (c->requests->first)
                 request_free(c, c->requests->first);

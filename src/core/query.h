@@ -306,7 +306,8 @@ struct core_gang {
         enum core_gang_state state;
         uint32_t member;        /* BLOCKED: the member that blocks the set */
         enum job_state blocked; /* BLOCKED: the state of that member */
-        /* WAITS: */
+        bool reserved;          /* each member waits for a place of its own (core/meta/meta.h) */
+        /* WAITS, and not reserved: */
         uint64_t places;      /* places for members at present, in one node or group, or in all */
         uint64_t places_ever; /* the same if nothing else ran; 0: no place would take a single member */
         char where[128];      /* the node or group with these places; empty: none, or anywhere */

@@ -22,6 +22,7 @@
 #include "core/lifecycle/retention.h"
 #include "core/match/delay_scheduling.h"
 #include "core/match/overrun.h"
+#include "core/meta/meta.h"
 #include "core/model/forgotten.h"
 
 #define FILE_SLICE     300u /* history rows in one call */
@@ -66,7 +67,7 @@ static int64_t (*const clocks[])(struct core *) = {reservations_tick, leases_end
                                                    eta_tick,          deferral_tick,  reserve_step,
                                                    delegations_tick,  retention_tick, gang_tick,
                                                    losses_tick,       nodes_tick,     billing_tick,
-                                                   lots_tick};
+                                                   lots_tick,         meta_tick};
 
 /* A slice of each thing that takes long. True: there is more of some. */
 static bool slices(struct core *c)
@@ -119,4 +120,5 @@ void core_ready(struct core *c)
         c->policies->due_ms = c->steady_ms + c->config.periodic_ms;
         gang_ready(c);
         dependency_ready(c);
+        meta_ready(c);
 }

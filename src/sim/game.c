@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "core/data/space.h"
+#include "core/lifecycle/reservations.h"
+#include "core/meta/meta.h"
 #include "core/query.h"
 #include "sim/game_state.h"
 
@@ -167,8 +169,25 @@ static void check_space(struct game *g)
                 g->counts.lots++;
 }
 
+/* The core's own invariants say whether they are right. */
+static void count_reserved(struct game *g)
+{
+        struct core *core = sim_world_core(g->world);
+        struct core_meta m;
+
+        for (const struct advance *a = core_reserved_first(core); a; a = a->next) {
+                if (a->id <= g->advance_seen || !a->request)
+                        continue;
+                g->advance_seen = a->id;
+                g->counts.reserved++;
+                g->counts.moved += a->moves > 0;
+                g->counts.parts += core_job_meta(core, a->request, a->member, &m) == 0 && m.parts > 1;
+        }
+}
+
 static void check_game(struct game *g)
 {
+        count_reserved(g);
         check_space(g);
         core_limits(sim_world_core(g->world), check_limit, g);
         sim_world_check(g->world);
@@ -241,6 +260,7 @@ int sim_game_play(const struct sim_game_options *o, struct sim_game_counts *ret,
                                  : o->seed % 6 == 5 ? GAME_WAITS
                                                     : GAME_FREE,
                          .reserves = o->seed % 4 == 1,
+                         .metas = o->seed % 5 < 2,
                          .space = o->seed % 3 == 2};
         int r = sim_world_new(&config, &world_ops, &g, &g.world, err);
 

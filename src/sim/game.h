@@ -9,6 +9,8 @@
  *   - the core's own invariants hold (core_check);
  *   - no job is alive (accepted, lease not ended) at two agents, nor twice at one;
  *   - no agent was given more work than it has room for;
+ *   - a reservation for a job is there as long as the job waits for its place, and no longer, and is made for
+ *     parts that start together at one time or not at all; none of these runs alone;
  *   - no space of a store is oversold: lots, files and claims of running jobs fit into its capacity;
  *   - a result is taken only for the attempt that the log has as the job's newest;
  *   - every job has at most one row in history, and every request that was acknowledged is there.
@@ -30,7 +32,9 @@ struct sim_game_options {
 };
 struct sim_game_counts {
         uint64_t requests, ended, results, refused_old, given_back, restarts, losses, records;
-        uint64_t claims, lots; /* steps in which some space was claimed, or reserved */
+        uint64_t claims, lots;           /* steps in which some space was claimed, or reserved */
+        uint64_t reserved, moved, parts; /* reservations for jobs; of these, those that replaced another one,
+                                            and those for parts that start together */
         unsigned steps;
 };
 /* 0; 1: an invariant does not hold, err says which, with seed and step; -errno: the world could not be made.

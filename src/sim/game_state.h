@@ -57,6 +57,8 @@ struct game {
         struct sim_world *world;
         enum { GAME_FREE, GAME_HELD, GAME_WAITS } bank; /* treatment of jobs that cannot pay */
         bool reserves;                                  /* room is set aside */
+        bool metas;                                     /* jobs are reserved for */
+        uint64_t advance_seen;                          /* the newest reservation that was counted */
         bool space;                                     /* the space of store 0 is counted */
         struct sim_random random;
         struct game_agent agents[GAME_AGENTS];

@@ -206,14 +206,19 @@ static void draw_edges(struct game *g, struct submission *s, struct buf *edges)
         s->edges = buf_view(edges);
 }
 
-/* Edges that cut a set are refused. */
-static bool has_sets(const struct submission *s)
+static bool has_attribute(const struct submission *s, const char *name)
 {
         for (size_t i = 0; i < s->part_count; i++)
                 for (size_t k = 0; k < s->parts[i].attribute_count; k++)
-                        if (str_eqz(s->parts[i].attributes[k].name, "SetSize"))
+                        if (str_eqz(s->parts[i].attributes[k].name, name))
                                 return true;
         return false;
+}
+
+/* Edges that cut a set are refused. */
+static bool has_sets(const struct submission *s)
+{
+        return has_attribute(s, "SetSize");
 }
 
 static void depend(struct game *g, struct game_draft *x)
@@ -244,7 +249,7 @@ static void name_reservation(struct game *g, struct game_draft *x)
 
         while (a && a->next && game_chance(g, 50))
                 a = a->next;
-        if (!a || a->maintenance || !game_chance(g, 40))
+        if (!a || a->request || a->maintenance || !game_chance(g, 40))
                 return;
         snprintf(x->t.reservation, sizeof(x->t.reservation), "%" PRIu64, a->id);
         for (size_t i = 0; i < x->s.part_count; i++) {
@@ -264,9 +269,28 @@ static bool reservation_has_ended(struct game *g, const struct game_draft *x)
         return true;
 }
 
+/* Jobs that are reserved for: each for itself, or, where limits cannot keep them apart for ever, all
+ * together.
+ */
+static void fill_meta(struct game *g, struct submission *s)
+{
+        static const char *const prefer[] = {"\"time\"", "\"cost\"", "0.5", "0.9"};
+        bool together = submission_members(s) <= 3 && s->edges.n == 0 &&
+                        !has_attribute(s, "ConcurrencyLimits") && !has_attribute(s, "QOS");
+        const char *weight = prefer[game_below(g, 4)];
+
+        if (submission_members(s) > 100 || has_attribute(s, "DapType"))
+                return;
+        for (size_t i = 0; i < s->part_count; i++) {
+                add_attribute(&s->parts[i], together ? "CoAllocate" : "Meta", "true");
+                add_attribute(&s->parts[i], "MetaPrefer", weight);
+        }
+}
+
 static void describe(struct game *g, struct game_draft *x)
 {
-        unsigned parts = 1 + (game_chance(g, 20) ? game_below(g, 3) : 0);
+        bool meta = g->metas && game_chance(g, 40), small = meta && game_chance(g, 50);
+        unsigned parts = small ? 2 : 1 + (game_chance(g, 20) ? game_below(g, 3) : 0);
 
         x->s.owner = game_chance(g, 50) ? STR("ann@local") : STR("bob@local");
         x->s.at_ms = sim_world_now(g->world);
@@ -280,15 +304,20 @@ static void describe(struct game *g, struct game_draft *x)
         for (unsigned i = 0; i < 20; i++)
                 buf_printf(&x->t.items, "%u\n", game_below(g, 4) * 50);
         for (unsigned i = 0; i < parts; i++)
-                if (game_chance(g, 15))
+                if (!meta && game_chance(g, 15))
                         fill_set(g, submission_add_part(&x->s));
                 else
                         fill_part(g, submission_add_part(&x->s), &x->t);
+        for (size_t i = 0; small && !has_attribute(&x->s, "DapType") && i < x->s.part_count; i++)
+                if (x->s.parts[i].items.n == 0)
+                        x->s.parts[i].steps = 1;
         for (size_t i = 0; i < x->s.part_count; i++)
                 if (game_chance(g, 30))
                         add_attribute(&x->s.parts[i], "WantIOProxy", "true");
         depend(g, x);
-        if (!has_sets(&x->s))
+        if (meta)
+                fill_meta(g, &x->s);
+        else if (!has_sets(&x->s))
                 name_reservation(g, x);
 }
 
@@ -509,10 +538,13 @@ void game_user_reserve(struct game *g)
 void game_user_reserve_end_all(struct game *g)
 {
         struct core *core = sim_world_core(g->world);
-        const struct advance *a;
+        const struct advance *a = core_reserved_first(core), *next;
 
-        while ((a = core_reserved_first(core)) != NULL)
-                core_reserve_end(core, a->id, STR("root"), STR("end"), NULL);
+        for (; a; a = next) {
+                next = a->next;
+                if (!a->request)
+                        core_reserve_end(core, a->id, STR("root"), STR("end"), NULL);
+        }
 }
 
 void game_user_make_space(struct game *g)

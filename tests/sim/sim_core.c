@@ -43,9 +43,11 @@ int main(int argc, char **argv)
                 printf("seed %" PRIu64 ": %" PRIu64 " requests, %" PRIu64 " jobs ended, %" PRIu64
                        " results taken, %" PRIu64 " refused as old, %" PRIu64 " given back, %" PRIu64
                        " server restarts, %" PRIu64 " agents lost, %" PRIu64
-                       " records, space claimed in %" PRIu64 " and reserved in %" PRIu64 " of %u steps\n",
+                       " records, space claimed in %" PRIu64 " and reserved in %" PRIu64
+                       " of %u steps, %" PRIu64 " reservations for jobs, %" PRIu64
+                       " of them moved and %" PRIu64 " for parts\n",
                        o.seed, n.requests, n.ended, n.results, n.refused_old, n.given_back, n.restarts,
-                       n.losses, n.records, n.claims, n.lots, n.steps);
+                       n.losses, n.records, n.claims, n.lots, n.steps, n.reserved, n.moved, n.parts);
         }
         printf("%" PRIu64 " seeds passed\n", count);
         return 0;

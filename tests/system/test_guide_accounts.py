@@ -28,6 +28,7 @@ def test_the_guide(instance):
         said.append(p.stdout)
     assert "grant 17" in said[2] and "charge" in said[2] and "withdraws what it cost" in said[2]
     assert "course" in said[3]
+    assert "reserves the best place" in said[4] and "prefer = cost" in said[4]
     account = instance.json("bank", "balance", "physics")
     assert account["charged"] > 2 and account["held"] == 0
-    assert "physics" in instance.read("bill.html") and "physics" in said[4]
+    assert "physics" in instance.read("bill.html") and "physics" in said[5]

@@ -79,13 +79,18 @@ bool job_has_begun(struct view state)
         return view_is(state, "running") || view_is(state, "suspended") || view_is(state, "vacating");
 }
 
+bool job_is_idle(struct view state)
+{
+        return view_is(state, "idle") || view_is(state, "reserved") || view_is(state, "authorised");
+}
+
 enum table_colour job_colour(struct view state)
 {
         if (view_is(state, "running"))
                 return TABLE_GREEN;
         if (view_is(state, "held"))
                 return TABLE_RED;
-        if (view_is(state, "idle"))
+        if (job_is_idle(state))
                 return TABLE_YELLOW;
         if (view_is(state, "completed") || view_is(state, "removed"))
                 return TABLE_DIM;

@@ -18,6 +18,8 @@ void request_name(const struct request_row *r, struct buf *out);
 void job_command(const struct job_row *j, struct buf *out); /* program's file name and arguments */
 void job_outcome(const struct job_row *j, struct buf *out); /* appends nothing if the job is not over */
 enum table_colour job_colour(struct view state);
+/* Returns whether a job in this state waits for a place, whether one is reserved for it or not. */
+bool job_is_idle(struct view state);
 bool job_has_begun(struct view state); /* the job is at an agent, and its program was started */
 
 /* Appends the ids of words such as "7" and "8.0-3,8.5", checked, as "7,8.0-3,8.5". Returns 0 or, after an

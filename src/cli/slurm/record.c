@@ -2,6 +2,7 @@
 
 #include <pwd.h>
 
+#include "cli/client/jobs.h"
 #include "cli/slurm/batch.h"
 #include "cli/terminal/human.h"
 
@@ -124,7 +125,7 @@ static void judge(struct record *r)
                         r->state = plain[i].state;
                         return;
                 }
-        if (view_is(state, "idle")) {
+        if (job_is_idle(state)) {
                 judge_idle(r);
         } else if (view_is(state, "held")) {
                 judge_held(r);

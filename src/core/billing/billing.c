@@ -548,7 +548,21 @@ int core_job_money(struct core *c, uint64_t request, uint32_t member, struct err
         return 0;
 }
 
-bool billing_suffices(struct core *c, struct job_class *k, struct queue *const *where, uint64_t n)
+enum billing_answer billing_quote(struct core *c, const struct job_class *k, const struct queue *q,
+                                  int64_t *ret_amount, struct err *ret_why)
+{
+        struct bank_account *a;
+        enum billing_answer answer = BILLING_YES;
+
+        *ret_amount = 0;
+        if (c->billing->on)
+                answer = lien_of_class(c, k, q, &a, ret_amount, ret_why);
+        eval_reset(&c->eval);
+        return answer;
+}
+
+bool billing_suffices(struct core *c, struct job_class *const *classes, struct queue *const *where,
+                      uint64_t n)
 {
         int64_t sum = 0, amount, there = INT64_MAX;
         struct err why;
@@ -558,12 +572,12 @@ bool billing_suffices(struct core *c, struct job_class *k, struct queue *const *
                 struct bank_account *a;
                 int64_t room;
 
-                if (lien_of_class(c, k, where[i], &a, &amount, &why) != BILLING_YES)
+                if (lien_of_class(c, classes[i], where[i], &a, &amount, &why) != BILLING_YES)
                         return false;
                 if (!a)
-                        return true;
+                        continue;
                 place_print(&place, where[i]);
-                room = bank_available(a, str_of(k->owner), buf_view(&place), c->now_ms);
+                room = bank_available(a, str_of(classes[i]->owner), buf_view(&place), c->now_ms);
                 there = room < there ? room : there;
                 sum += amount < BANK_AMOUNT_MAX - sum ? amount : BANK_AMOUNT_MAX - sum;
         }

@@ -34,14 +34,19 @@ enum billing_answer {
  * waits in charge_must_wait. */
 enum billing_answer billing_ask(struct core *c, struct job_class *k, const struct queue *q,
                                 uint64_t *ret_most, struct err *ret_why);
+/* Computes what a member of the class would cost at this place for its expected run time: *ret_amount, 0 if
+ * no account pays. Otherwise as billing_ask, but asks no balance. */
+enum billing_answer billing_quote(struct core *c, const struct job_class *k, const struct queue *q,
+                                  int64_t *ret_amount, struct err *ret_why);
 /* Returns whether a queue matches the pattern AGENT, AGENT/QUEUE, or "" for every place. */
 bool billing_place_fits(struct str pattern, const struct queue *q);
 /* Returns whether advance reservations are charged in full, and jobs in them are free. */
 bool billing_charges_reserved(const struct core *c);
 /* Returns whether jobs that cannot pay are held; otherwise they wait. */
 bool billing_holds(const struct core *c);
-/* Returns whether the account can pay for a whole set, each member at its place. */
-bool billing_suffices(struct core *c, struct job_class *k, struct queue *const *where, uint64_t n);
+/* Returns whether the accounts can pay for a whole set, each member, of its class, at its place. */
+bool billing_suffices(struct core *c, struct job_class *const *classes, struct queue *const *where,
+                      uint64_t n);
 /* Checks at submission that the owner has an account for jobs with this ad, with a balance. Returns 0, or
  * -EINVAL with err. */
 int billing_check_part(struct core *c, struct str owner, const struct ad *ad, struct err *err);

@@ -91,6 +91,8 @@ static void collect(struct names *s, const struct ad *ad)
                                 a->AcctGroup,
                                 a->QOS,
                                 a->ReservationId,
+                                a->Meta,
+                                a->CoAllocate,
                                 a->PlacementPolicy,
                                 a->AllowedExecuteDuration,
                                 a->DeferralTime,
@@ -261,26 +263,31 @@ static void deferral_class_deinit(struct core *c, struct job_class *k)
                 c->classes->deferred--;
 }
 
-static void gang_class_init(struct core *c, struct job_class *k)
+static bool is_placed_apart(const struct job_class *k)
 {
-        if (!gang_class(k))
-                return;
-        k->gang_next = c->classes->gangs;
-        if (k->gang_next)
-                k->gang_next->gang_prev = k;
-        c->classes->gangs = k;
+        return gang_class(k) || k->job_template->meta.wanted;
 }
 
-static void gang_class_deinit(struct core *c, struct job_class *k)
+static void apart_class_init(struct core *c, struct job_class *k)
 {
-        if (!gang_class(k))
+        if (!is_placed_apart(k))
                 return;
-        if (k->gang_next)
-                k->gang_next->gang_prev = k->gang_prev;
-        if (k->gang_prev)
-                k->gang_prev->gang_next = k->gang_next;
+        k->apart_next = c->classes->apart;
+        if (k->apart_next)
+                k->apart_next->apart_prev = k;
+        c->classes->apart = k;
+}
+
+static void apart_class_deinit(struct core *c, struct job_class *k)
+{
+        if (!is_placed_apart(k))
+                return;
+        if (k->apart_next)
+                k->apart_next->apart_prev = k->apart_prev;
+        if (k->apart_prev)
+                k->apart_prev->apart_next = k->apart_next;
         else
-                c->classes->gangs = k->gang_next;
+                c->classes->apart = k->apart_next;
 }
 
 static struct job_class *class_find_or_make(struct core *c, const struct request *r, const struct part *p,
@@ -350,7 +357,7 @@ static struct job_class *class_find_or_make(struct core *c, const struct request
         k->kib = (uint32_t)((ad_bytes(ad) + key->n) / CLASS_FREE * (CLASS_FREE / 1024));
         charge_class_init(c, k);
         deferral_class_init(c, k);
-        gang_class_init(c, k);
+        apart_class_init(c, k);
         map_put(c->classes->by_key, buf_view(key), k);
         index_class_add(c, k);
         return k;
@@ -376,7 +383,7 @@ void job_class_unref(struct core *c, struct job_class *k)
         c->classes->reserving -= k->job_template->reservation > 0;
         charge_class_deinit(c, k);
         deferral_class_deinit(c, k);
-        gang_class_deinit(c, k);
+        apart_class_deinit(c, k);
         ad_free(k->ad);
         job_template_unref(c, k->job_template);
         heap_deinit(&k->buckets);

@@ -250,7 +250,7 @@ struct ad *member_ad_some(struct core *c, const struct request *r, uint32_t memb
         const struct request_cold *cold = request_cold(r);
         const struct attributes *a = &c->attr;
         const struct part *p = request_part(r, member, NULL);
-        enum job_state state = j ? j->state : request_state(r, member);
+        enum job_state state = request_state(r, member);
         struct symbols_use *before = job_template_names(c, p->job_template);
         struct ad *ad = ad_new(c->symbols);
         struct str user = str_of(request_owner(r)), name = user;

@@ -175,11 +175,12 @@ static int apply_matched(struct core *c, struct request *r, const struct event *
 
         q->logged = true;
         SET_FOREACH (&e->members, m) {
-                if (request_state(r, (uint32_t)m) != JOB_IDLE ||
+                if (!job_state_is_idle(request_state(r, (uint32_t)m)) ||
                     set_has(&request_cold(r)->blocked, (uint32_t)m))
                         return apply_damaged(err, e, "a job that is not idle");
         }
         request_idle_remove(c, r, &e->members);
+        request_reserve_over(r, &e->members);
         request_delay_over(c, r, &e->members);
         SET_FOREACH (&e->members, m) {
                 struct job *j = request_job_make(c, r, (uint32_t)m);
@@ -565,8 +566,10 @@ static int apply_waiting(struct core *c, struct request *r, const struct event *
                 else if (to == JOB_IDLE && j->losses)
                         j->losses->lost = j->losses->failed = 0;
         }
-        if (to != JOB_IDLE)
+        if (to != JOB_IDLE) {
                 request_idle_remove(c, r, &e->members);
+                request_reserve_over(r, &e->members);
+        }
         request_delay_over(c, r, &e->members);
         set_remove_all(&cold->held, &e->members);
         request_hold_drop(r, &e->members);
@@ -878,7 +881,7 @@ static int event_apply_one(struct core *c, const struct event *e, struct err *er
         if (e->type == EVENT_BANK)
                 return apply_bank(c, e, err);
         if (e->type == EVENT_ADVANCE)
-                return advance_apply(c, e->values, NULL) ? apply_damaged(err, e, "its order") : 0;
+                return advance_apply(c, e->values, e->at_ms, NULL) ? apply_damaged(err, e, "its order") : 0;
         if (e->type == EVENT_SPACE)
                 return space_apply(c, e->values, NULL) ? apply_damaged(err, e, "its order") : 0;
         if (e->type == EVENT_SUBMITTED)

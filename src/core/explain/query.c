@@ -11,6 +11,7 @@
 #include "core/model/forgotten.h"
 #include "core/model/graph.h"
 #include "core/model/item.h"
+#include "core/reservation/advance.h"
 
 uint64_t core_request_next(struct core *c, uint64_t after)
 {
@@ -183,6 +184,19 @@ struct ad *core_job_ad(struct core *c, uint64_t request, uint32_t member)
         return core_job_ad_some(c, request, member, NULL, 0);
 }
 
+/* Sets where the job is reserved; a: NULL if it is not. */
+static void set_reserved(struct core *c, struct ad *ad, const struct advance *a)
+{
+        BUF_CLEANUP struct buf place = {0};
+
+        if (!a)
+                return;
+        buf_printf(&place, "%s of %s", a->places[0].queue->name, a->places[0].queue->agent->name);
+        ad_set_string(ad, c->attr.DroverReserved, buf_view(&place));
+        ad_set_string(ad, c->attr.DroverReservedWhy, str_of(a->reason ? a->reason : ""));
+        ad_set_integer(ad, c->attr.DroverReservedStart, a->start_ms / 1000);
+}
+
 struct ad *core_job_ad_some(struct core *c, uint64_t request, uint32_t member, const symbol *names,
                             size_t count)
 {
@@ -199,6 +213,7 @@ struct ad *core_job_ad_some(struct core *c, uint64_t request, uint32_t member, c
                 history_print_files(&files, str_make(j->checkpoint, j->checkpoint_n));
                 ad_set_text(ad, c->attr.DroverCheckpoint, buf_view(&files), NULL);
         }
+        set_reserved(c, ad, advance_for_job(c, request, member));
         core_global_id(&id, r->uuid, request, member, r->submitted_ms);
         ad_set_string(ad, c->attr.GlobalJobId, buf_view(&id));
         ad_set_integer(ad, c->attr.ServerTime, c->now_ms / 1000);
@@ -211,7 +226,7 @@ bool core_job_kind(struct core *c, uint64_t request, uint32_t member, struct cor
         const struct part *p;
         uint32_t part;
 
-        if (!r || member >= r->count || request_job(r, member))
+        if (!r || member >= r->count || request_job(r, member) || set_has(&request_cold(r)->reserved, member))
                 return false;
         p = request_part(r, member, &part);
         *ret = (struct core_job_kind){request, part, request_state(r, member),
@@ -232,9 +247,30 @@ bool core_job_differs(const struct core *c, const struct ad *ad, symbol name)
         return member_ad_differs(c, ad, name);
 }
 
+/* Adds the idle members in these states, where some are reserved. */
+static void idle_members(const struct request *r, uint32_t states, struct set *to)
+{
+        const struct request_cold *cold = request_cold(r);
+        struct set some = {0};
+
+        request_idle_all(r, &some);
+        if (!(states & 1u << JOB_IDLE))
+                set_keep_all(&some, &cold->reserved);
+        if (!(states & 1u << JOB_RESERVED)) {
+                set_remove_all(&some, &cold->reserved);
+                if (states & 1u << JOB_AUTHORISED)
+                        set_add_all(&some, &cold->authorised);
+        }
+        if (!(states & 1u << JOB_AUTHORISED))
+                set_remove_all(&some, &cold->authorised);
+        set_add_all(to, &some);
+        set_deinit(&some);
+}
+
 int core_members(struct core *c, uint64_t request, uint32_t states, struct set *to)
 {
-        const uint32_t in_sets = 1u << JOB_IDLE | 1u << JOB_HELD | 1u << JOB_COMPLETED | 1u << JOB_REMOVED;
+        const uint32_t in_sets = 1u << JOB_IDLE | 1u << JOB_RESERVED | 1u << JOB_AUTHORISED | 1u << JOB_HELD |
+                                 1u << JOB_COMPLETED | 1u << JOB_REMOVED;
         struct request *r = request_find(c, request);
         const struct request_cold *cold;
         void *value;
@@ -242,7 +278,9 @@ int core_members(struct core *c, uint64_t request, uint32_t states, struct set *
         if (!r)
                 return CORE_UNKNOWN;
         cold = request_cold(r);
-        if (states & 1u << JOB_IDLE)
+        if (set_count(&cold->reserved))
+                idle_members(r, states, to);
+        else if (states & 1u << JOB_IDLE)
                 request_idle_all(r, to);
         if (states & 1u << JOB_HELD)
                 set_add_all(to, &cold->held);

@@ -72,7 +72,7 @@ static void look_at_state(struct core *c, struct job_class *k, const struct gang
                 ret->state = CORE_GANG_BLOCKED;
                 ret->member = (uint32_t)set_first(blocks);
                 ret->blocked = request_state(g->request, ret->member);
-        } else if (k && k->idle > 0) {
+        } else if (k && k->idle > 0 && !g->request->together) {
                 ret->places = gang_most_now(c, k, &where);
                 ret->places_ever = gang_most_ever(c, k);
                 snprintf(ret->where, sizeof(ret->where), "%s", buf_check(&where) ? "" : buf_z(&where));
@@ -93,7 +93,8 @@ int core_job_gang(struct core *c, uint64_t request, uint32_t member, struct core
         *ret = (struct core_gang){.first = first,
                                   .size = size,
                                   .within = (enum core_gang_within)t->gang.within,
-                                  .group_by = symbols_name(c->symbols, t->gang.by)};
+                                  .reserved = r->together,
+                                  .group_by = r->together ? STR_NONE : symbols_name(c->symbols, t->gang.by)};
         gang_look(r, first, &g);
         ret->left = size -
                     (uint32_t)set_count_range(&request_cold(r)->completed, first, (uint64_t)first + size) -

@@ -8,6 +8,7 @@
 #include "core/forecast/forecast.h"
 #include "core/model/gang_rule.h"
 #include "core/query.h"
+#include "core/reservation/advance.h"
 
 #define FRESH_MS    5000 /* time for which a result is used */
 #define PAUSE_MS    200  /* a query about a new job starts a new simulation, but not more often than this */
@@ -190,6 +191,7 @@ int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta 
         struct request *r = request_find(c, request);
         struct estimate_bounds bounds;
         const struct part *p;
+        const struct advance *meta;
         const struct job *j;
         struct bucket *b;
         uint64_t before;
@@ -214,12 +216,14 @@ int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta 
         b = request_bucket(c, r, member);
         if (c->config.shadow || !b || !b->job_class || !set_has(&b->idle, member))
                 return 0;
-        if (!knows(c, b))
+        meta = b->job_class->job_template->meta.wanted ? advance_for_job(c, request, member) : NULL;
+        if (!meta && !knows(c, b))
                 return 0;
         before = set_count_range(&b->idle, 0, member);
         if (gang_class(b->job_class)) /* all members of a set start with the first */
                 before -= before % gang_size(request_part_at(r, b->part));
-        ret->start_ms = b->eta_start_ms + (int64_t)((double)b->eta_step_ms * (double)before);
+        ret->start_ms =
+                meta ? meta->start_ms : b->eta_start_ms + (int64_t)((double)b->eta_step_ms * (double)before);
         if (ret->start_ms < c->now_ms)
                 ret->start_ms = c->now_ms;
         if (estimate_is_close(p)) {
@@ -255,7 +259,7 @@ int core_eta_request(struct core *c, uint64_t request, struct core_eta *ret)
 
                 if (n == 0)
                         continue;
-                if (!knows(c, b)) {
+                if (b->job_class->job_template->meta.wanted || !knows(c, b)) {
                         *ret = (struct core_eta){0}; /* if one is unknown, the last start is unknown */
                         return 0;
                 }

@@ -115,6 +115,13 @@ static void add_turn(struct eta_turns *t, struct bucket *b, uint64_t jobs)
                 e->standing += stream_standing(c, &t->streams[e->stream]);
 }
 
+/* Meta jobs have no turns, since each has a reservation, or will have one soon. */
+static bool has_turn(const struct eta_turns *t, const struct bucket *b)
+{
+        return b != t->also && b->job_class && !b->job_class->job_template->meta.wanted &&
+               set_count(&b->idle) > 0;
+}
+
 static unsigned gather(struct eta_turns *t)
 {
         struct request *r = t->next;
@@ -122,7 +129,7 @@ static unsigned gather(struct eta_turns *t)
 
         t->next = r->next;
         for (size_t i = 0; r->idle && i < r->bucket_count; i++)
-                if (r->buckets[i]->job_class && set_count(&r->buckets[i]->idle)) {
+                if (has_turn(t, r->buckets[i])) {
                         add_turn(t, r->buckets[i], set_count(&r->buckets[i]->idle));
                         cost += 5;
                 }
@@ -135,7 +142,9 @@ void eta_turns_begin(struct eta_turns *t, struct core *c, struct bucket *also)
 {
         *t = (struct eta_turns){.core = c, .also = also, .next = c->requests->first, .accounts = idmap_new()};
         if (also)
-                add_turn(t, also, request_part_at(also->request, also->part)->count);
+                add_turn(t, also,
+                         set_count(&also->idle) ? set_count(&also->idle)
+                                                : request_part_at(also->request, also->part)->count);
 }
 
 void eta_turns_bucket_gone(struct eta_turns *t, const struct bucket *b)

@@ -53,7 +53,7 @@ struct eta_turns {
         size_t *cursor; /* position in each stream, and work done */
         double *done;
 };
-/* Starts with all waiting buckets, and `also` (NULL: none). */
+/* Starts with all waiting buckets, and `also`, which may be one of them (NULL: none). */
 void eta_turns_begin(struct eta_turns *t, struct core *c, struct bucket *also);
 /* Performs one step with `all` processors, of which `free` are free; the same numbers in each call. Returns
  * the approximate work in tenths of microseconds; 0: finished, and `order` is valid. */

@@ -24,6 +24,7 @@ struct seat {
 struct asked {
         const struct part *part;
         uint32_t number;
+        uint32_t member, jobs;  /* the first of the jobs, which stands for all; and their number */
         uint64_t slots, room;   /* room: jobs that limits allow, at the place where they allow most */
         struct core_quote best; /* the place where it would end first, alone */
         int64_t start_ms, job_ms;
@@ -32,10 +33,11 @@ struct asked {
 };
 struct core_quoting {
         struct core *core;
-        struct core_draft *draft;
-        struct request *request; /* the draft's request */
-        struct forecast *play;   /* for each part: simulation up to the turn of its first jobs */
-        struct core_walk *walk;  /* NULL: not begun */
+        struct core_draft *draft; /* NULL: the quote is for one job of a request that was submitted */
+        struct request *request;  /* the draft's request, or the job's */
+        uint32_t member;          /* without a draft */
+        struct forecast *play;    /* for each part: simulation up to the turn of its first jobs */
+        struct core_walk *walk;   /* NULL: not begun */
         size_t next;
         struct asked part;
         struct core_quote sum;
@@ -44,18 +46,8 @@ struct core_quoting {
         void *arg;
 };
 
-static struct queue *find_queue(struct core *c, const struct core_why *w)
-{
-        struct core_agent *a = agent_find(c, w->agent);
-
-        for (struct queue *q = a ? a->queues : NULL; q; q = q->next)
-                if (!strcmp(q->name, w->queue))
-                        return q;
-        return NULL;
-}
-
 /* Returns the bytes moved: common inputs once, a job's own inputs and its outputs for each job. */
-static uint64_t bytes_moved(struct core *c, const struct part *p, const struct queue *q,
+static uint64_t bytes_moved(struct core *c, const struct part *p, uint32_t jobs, const struct queue *q,
                             const struct core_cost *one)
 {
         struct core_cost shared;
@@ -63,13 +55,13 @@ static uint64_t bytes_moved(struct core *c, const struct part *p, const struct q
 
         cost_of(c, p, MEMBER_ANY, q, &shared);
         once = shared.bytes_in - shared.bytes_held;
-        return once + (one->bytes_in - one->bytes_held - once + one->bytes_out) * p->count;
+        return once + (one->bytes_in - one->bytes_held - once + one->bytes_out) * jobs;
 }
 
 /* Notes, for sets, how many members the queue could take, and from when on. */
 static void note_seat(struct core_quoting *x, const struct queue *q, int64_t start_ms, uint64_t slots)
 {
-        const struct bucket *b = request_bucket(x->core, x->request, x->part.part->first);
+        const struct bucket *b = request_bucket(x->core, x->request, x->part.member);
         struct buf name = {.max = 1024};
 
         if (gang_size(x->part.part) == 0 || !b || !gang_company(x->core, b->job_class, q, &name)) {
@@ -118,7 +110,7 @@ static void quote_place(struct core_quoting *x, const struct queue *q, const str
         const struct part *p = x->part.part;
         int64_t job_ms = cost_held_ms(cost);
         uint64_t together = p->job_template->gang.within == GANG_NODE && gang_size(p) ? gang_size(p) : 1;
-        const struct bucket *b = request_bucket(c, x->request, p->first);
+        const struct bucket *b = request_bucket(c, x->request, x->part.member);
         int64_t at = eta_quote_at(x->play, b, q, p->job_template->cpus * (int64_t)together, job_ms);
         uint64_t slots = eta_slots(q, p->job_template->cpus * (int64_t)together) * together;
 
@@ -129,9 +121,9 @@ static void quote_place(struct core_quoting *x, const struct queue *q, const str
                 return;
         x->part.room = room > x->part.room ? room : x->part.room;
         ret->start_ms = at + cost_input_ms(cost);
-        ret->end_ms = at + job_ms * (int64_t)((p->count + slots - 1) / slots);
-        ret->bytes_moved = bytes_moved(c, p, q, cost);
-        ret->price = cost->price * p->count;
+        ret->end_ms = at + job_ms * (int64_t)((x->part.jobs + slots - 1) / slots);
+        ret->bytes_moved = bytes_moved(c, p, x->part.jobs, q, cost);
+        ret->price = cost->price * x->part.jobs;
         x->part.slots += slots;
         note_seat(x, q, ret->start_ms, slots);
         if (!x->part.best.end_ms || ret->end_ms < x->part.best.end_ms)
@@ -145,8 +137,8 @@ static void quote_place(struct core_quoting *x, const struct queue *q, const str
 static void on_place(void *arg, const struct core_why *w)
 {
         struct core_quoting *x = arg;
-        struct core_quote_place place = {x->part.number, *w, {.jobs = x->part.part->count}};
-        const struct queue *q = find_queue(x->core, w);
+        struct core_quote_place place = {x->part.number, *w, {.jobs = x->part.jobs}};
+        const struct queue *q = queue_find(x->core, w->agent, w->queue);
         struct core_cost *cost = &place.why.cost;
         bool blind = !estimate_is_close(x->part.part);
 
@@ -167,7 +159,7 @@ static void on_place(void *arg, const struct core_why *w)
 static void add_part(struct core_quoting *x)
 {
         struct core_quote *ret = &x->sum;
-        uint64_t n = x->part.part->count;
+        uint64_t n = x->part.jobs;
         int64_t end;
 
         x->part.slots = x->part.slots < x->part.room ? x->part.slots : x->part.room;
@@ -207,15 +199,35 @@ static bool part_begin(struct core_quoting *x)
 {
         struct request *r = x->request;
 
+        if (!x->draft && x->next == 0) {
+                x->part = (struct asked){.member = x->member, .jobs = 1};
+                x->part.part = request_part(r, x->member, &x->part.number);
+                x->next = r->part_count; /* it has no other part */
+                x->play = forecast_new(x->core, request_bucket(x->core, r, x->member));
+                return true;
+        }
         while (x->next < r->part_count && r->parts[x->next].count == 0)
                 x->next++;
         if (x->next == r->part_count)
                 return false;
         x->part = (struct asked){.part = &r->parts[x->next], .number = (uint32_t)x->next};
+        x->part.member = x->part.part->first;
+        x->part.jobs = x->part.part->count;
         x->next++;
         if (!x->play)
-                x->play = forecast_new(x->core, request_bucket(x->core, r, x->part.part->first));
+                x->play = forecast_new(x->core, request_bucket(x->core, r, x->part.member));
         return true;
+}
+
+struct core_quoting *core_quote_job_new(struct core *c, struct request *r, uint32_t member)
+{
+        struct core_quoting *x = mem_new(struct core_quoting);
+
+        x->core = c;
+        x->known = true;
+        x->request = r;
+        x->member = member;
+        return x;
 }
 
 struct core_quoting *core_quote_new(struct core_draft *d)
@@ -243,7 +255,7 @@ bool core_quote_some(struct core_quoting *x, void (*fn)(void *arg, const struct 
         }
         x->fn = fn;
         x->arg = arg;
-        why_some(x->core, x->walk, QUEUES_SLICE, x->request, x->part.part->first, on_place, x);
+        why_some(x->core, x->walk, QUEUES_SLICE, x->request, x->part.member, on_place, x);
         if (!core_walk_is_over(x->walk))
                 return true;
         add_part(x);

@@ -31,6 +31,12 @@ bool core_quote_some(struct core_quoting *q, void (*fn)(void *arg, const struct 
 /* Valid once core_quote_some has returned false. */
 void core_quote_sum(const struct core_quoting *q, struct core_quote *ret);
 void core_quote_free(struct core_quoting *q); /* before the core is freed; NULL is fine */
+/* ---- for the files of core/ only
+ * Makes a quote in slices for one waiting job of a request. It must be freed before the next slice if the
+ * job's bucket is removed or the job does not wait any more. */
+struct request;
+struct core_quoting *core_quote_job_new(struct core *c, struct request *r, uint32_t member);
+
 /* Makes a whole quote at once. */
 int core_quote(struct core *c, const struct submission *s,
                void (*fn)(void *arg, const struct core_quote_place *p), void *arg, struct core_quote *ret,

@@ -348,7 +348,7 @@ int64_t gang_tick(struct core *c)
         for (size_t i = 0; i < n; i++)
                 idmap_take(c->gangs->waiting, over[i]);
         free(over);
-        for (struct job_class *k = c->classes->gangs; k; k = k->gang_next) {
+        for (struct job_class *k = c->classes->apart; k; k = k->apart_next) {
                 if (!k->gang_due_ms)
                         continue;
                 if (c->steady_ms >= k->gang_due_ms) {
@@ -423,17 +423,22 @@ static const char *check_set(struct request *r, uint32_t first)
         return broken ? sentence : NULL;
 }
 
+static bool is_todo(const struct core *c, const struct request *r, uint32_t first)
+{
+        return c->gangs->todo && idmap_get(c->gangs->todo, key_of(r->id, first));
+}
+
 const char *gang_invariant(struct core *c)
 {
         for (struct request *r = c->requests->first; r; r = r->next)
                 for (size_t i = 0; r->has_gangs && r->active && i < r->part_count; i++) {
                         const struct part *p = &r->parts[i];
-                        uint32_t size = gang_size(p);
+                        uint32_t size = r->together ? p->count : gang_size(p);
 
                         for (uint32_t at = p->first; size && at < p->first + p->count; at += size) {
-                                const char *bad = check_set(r, at);
+                                const char *bad = check_set(r, r->together ? 0 : at);
 
-                                if (bad && !(c->gangs->todo && idmap_get(c->gangs->todo, key_of(r->id, at))))
+                                if (bad && !is_todo(c, r, r->together ? 0 : at))
                                         return bad;
                         }
                 }

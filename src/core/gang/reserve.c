@@ -76,8 +76,7 @@ void reserve_free_now(struct core *c, const struct queue *q, int64_t *ret_cpus, 
         reserve_free_at(c, q, INT64_MIN, ret_cpus, ret_memory_mib);
 }
 
-/* Returns when the queue will have room for this need. INT64_MAX: never. */
-static int64_t room_ms(struct core *c, const struct queue *q, const struct need *need)
+int64_t reserve_room_ms(struct core *c, const struct queue *q, const struct need *need)
 {
         struct ending *all;
         int64_t cpus, memory_mib, at_ms = c->now_ms;
@@ -184,7 +183,7 @@ bool reserve_allows(struct core *c, const struct job_class *k, const struct queu
 
         if (!reserve_advance_allows(c, k, q, need))
                 return false;
-        if (!r || k->job_template->reservation)
+        if (!r || k->job_template->reservation || k->job_template->meta.wanted)
                 return true;
         reserve_free_at(c, q, INT64_MIN, &cpus, &memory_mib);
         if (cpus < need->cpus || memory_mib < need->memory_mib)
@@ -268,7 +267,8 @@ void reserve_class_gone(struct core *c, struct job_class *k)
 
 static bool is_hungry(struct core *c, const struct job_class *k)
 {
-        return !k->reserved && c->steady_ms - k->given_ms >= reserve_after_ms(c) &&
+        return !k->reserved && !k->job_template->meta.wanted &&
+               c->steady_ms - k->given_ms >= reserve_after_ms(c) &&
                k->reserve_round != c->reservations->round && charge_room(k, k->draws, NULL) > 0 &&
                !k->draws_bad;
 }
@@ -335,7 +335,7 @@ static bool could_have_been(struct core *c, const struct job_class *k, const str
         if (!reserve_may_use(c, k, q) || !reserve_was_passed(c, k, q))
                 return false;
         need_of(c, k, k->ad, q->ad, &ret->need);
-        ret->start_ms = room_ms(c, q, &ret->need);
+        ret->start_ms = reserve_room_ms(c, q, &ret->need);
         ret->queue = (struct queue *)q;
         return ret->start_ms != INT64_MAX;
 }
@@ -426,7 +426,8 @@ static int64_t start_of(struct core *c, const struct reservation *r)
 
         for (size_t i = 0; i < r->count; i++) {
                 const struct queue *q = r->places[i].queue;
-                int64_t at_ms = agent_takes_jobs(q->agent) ? room_ms(c, q, &r->places[i].need) : INT64_MAX;
+                int64_t at_ms =
+                        agent_takes_jobs(q->agent) ? reserve_room_ms(c, q, &r->places[i].need) : INT64_MAX;
 
                 start_ms = at_ms > start_ms ? at_ms : start_ms;
         }

@@ -71,6 +71,9 @@ void reserve_given(struct core *c, struct job_class *k, struct queue *q);
 void reserve_refused(struct job_class *k);
 void reserve_class_ready(struct core *c, struct job_class *k); /* the class has its first idle member */
 void reserve_class_gone(struct core *c, struct job_class *k);  /* the class has no idle members left */
+/* Returns when the queue will have room for this need, by the predicted ends of its attempts and beside
+ * advance reservations. INT64_MAX: never, or not known. */
+int64_t reserve_room_ms(struct core *c, const struct queue *q, const struct need *need);
 /* Makes a reservation and checks the existing ones, at intervals. Returns the milliseconds until the next
  * call. */
 int64_t reserve_step(struct core *c);

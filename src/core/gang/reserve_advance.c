@@ -35,7 +35,7 @@ static bool is_room(struct core *c, const struct queue *q, int64_t at_ms, const 
                 if (p->of->maintenance && p->of != own && advance_covers(p->of, at_ms))
                         return false;
         reserve_free_at(c, q, now ? INT64_MIN : at_ms, &cpus, &memory_mib);
-        advance_kept(q, at_ms, own, &kept_cpus, &kept_memory_mib);
+        advance_kept(c, q, at_ms, own, &kept_cpus, &kept_memory_mib);
         for (const struct job *j = q->attempts; j;
              j = j->next) { /* attempts of the reservation use the kept resources */
                 const struct advance_place *p = advance_place_at(q, advance_of_job(j));
@@ -82,7 +82,7 @@ bool reserve_advance_allows(struct core *c, const struct job_class *k, const str
         for (const struct advance_place *p = q->advance; p; p = p->next) {
                 int64_t start_ms = advance_start_at(p->of, c->now_ms);
 
-                if (p == own)
+                if (p == own || advance_is_placing(c, p->of))
                         continue;
                 for (unsigned i = 0; i < STARTS_MAX && start_ms < until_ms; i++) {
                         if (start_ms > c->now_ms && !is_room(c, q, start_ms, own ? own->of : NULL, need))

@@ -17,6 +17,7 @@
 #include "core/model/forgotten.h"
 #include "core/model/gang_rule.h"
 #include "core/model/item.h"
+#include "core/model/meta_rule.h"
 
 #define SYMBOLS_MAX 1000000u     /* attribute names of all users; each user has a limit too (names_max) */
 #define QUOTE_ID    (1ull << 62) /* id that no request has */
@@ -179,6 +180,8 @@ static int load_some(struct core_draft *d, uint32_t *budget, bool *ret_more, str
 
                 e = gang_check(c, p->job_template, p->count, err);
                 if (!e)
+                        e = meta_check(c, p->job_template, p->count, err);
+                if (!e)
                         e = draft_check_part(c, d->request, p, err);
                 if (!e)
                         e = charge_check_part(c, d->from->owner, p->job_template->ad, err);
@@ -213,6 +216,8 @@ static int split_over(struct core_draft *d, struct err *err)
         e = label_refuse(c, d->request, err);
         if (!e)
                 e = gang_refuse(c, d->request, err);
+        if (!e)
+                e = meta_refuse(d->request, err);
         return e ? e : dependency_check(c, d->request, err);
 }
 

@@ -8,6 +8,7 @@
 #include "core/lifecycle/reservations.h"
 #include "core/model/core_parts.h"
 #include "core/model/edit.h"
+#include "core/model/meta_rule.h"
 #include "core/model/submission.h"
 
 #define PARTS_MAX 1000u /* parts in one edit, each of which gets a template */
@@ -136,6 +137,8 @@ static int try_part(void *arg, const struct edit_step *step)
         if (e)
                 return CORE_INVALID;
         e = draft_check_part(c, t->request, &part, t->err);
+        if (!e)
+                e = meta_check(c, part.job_template, 1, t->err);
         if (!e)
                 e = charge_check_part(c, owner, part.job_template->ad, t->err);
         if (!e)

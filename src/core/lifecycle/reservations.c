@@ -92,9 +92,11 @@ static void room_of(const struct core_reserve *r, const struct queue *q, struct 
 
 /* A new reservation's room at one queue. */
 struct look {
+        const struct core *core;
         struct advance_room room;
-        bool whole;         /* the queue has to be free of others */
-        unsigned others;    /* reservations at the queue */
+        bool whole;      /* the queue has to be free of others, but those for jobs, which move away */
+        bool job;        /* the room is for a job: a queue that does not say how much memory it has will do */
+        unsigned others; /* reservations at the queue */
         uint64_t *compared; /* counts reservations that were looked at, of all queues */
 };
 
@@ -106,10 +108,12 @@ static bool is_left(const struct queue *q, const struct look *l, int64_t at_ms)
         *l->compared += l->others;
         if (*l->compared > COMPARED_MAX)
                 return false;
-        advance_kept(q, at_ms, NULL, &cpus, &memory_mib);
-        if (l->whole && cpus > 0)
-                return false;
-        return cpus + l->room.cpus <= q->total_cpus && memory_mib + l->room.memory_mib <= memory_of(q);
+        advance_kept(l->core, q, at_ms, NULL, &cpus, &memory_mib);
+        for (const struct advance_place *p = l->whole ? q->advance : NULL; p; p = p->next)
+                if (!p->of->request && advance_covers(p->of, at_ms))
+                        return false;
+        return l->whole || (l->room.cpus <= q->total_cpus - cpus &&
+                            l->room.memory_mib <= (l->job ? q->total_memory_mib : memory_of(q)) - memory_mib);
 }
 
 /* Returns whether there is room at the beginning of the period, and at each beginning of another one within
@@ -133,9 +137,10 @@ static bool is_left_during(const struct queue *q, const struct look *l, int64_t 
         return true;
 }
 
-static bool has_room(const struct core_reserve *r, const struct queue *q, uint64_t *compared)
+static bool has_room(const struct core *c, const struct core_reserve *r, const struct queue *q,
+                     uint64_t *compared)
 {
-        struct look l = {.whole = r->maintenance, .compared = compared};
+        struct look l = {.core = c, .whole = r->maintenance, .compared = compared};
         int64_t start_ms = r->start_ms;
 
         room_of(r, q, &l.room);
@@ -151,6 +156,39 @@ static bool has_room(const struct core_reserve *r, const struct queue *q, uint64
                         break;
         }
         return true;
+}
+
+/* Reservations at one queue that those for jobs leave to others. */
+#define LEFT_TO_OTHERS 8u
+
+int64_t reservations_after(const struct core *c, const struct queue *q, const struct need *need,
+                           int64_t at_ms, int64_t duration_ms)
+{
+        uint64_t compared = 0;
+        struct look l = {.core = c, .job = true, .compared = &compared};
+
+        l.room.cpus = need->cpus;
+        l.room.memory_mib = need->memory_mib;
+        for (const struct advance_place *p = q->advance; p; p = p->next)
+                l.others += !advance_is_placing(c, p->of);
+        if (l.others + LEFT_TO_OTHERS >= ADVANCES_AT_QUEUE_MAX)
+                return INT64_MAX;
+        for (unsigned i = 0; i <= ADVANCES_AT_QUEUE_MAX; i++) {
+                int64_t next_ms = INT64_MAX;
+
+                if (is_left_during(q, &l, at_ms, at_ms + duration_ms))
+                        return at_ms;
+                for (const struct advance_place *p = q->advance; p; p = p->next) {
+                        int64_t end_ms = advance_start_at(p->of, at_ms) + p->of->end_ms - p->of->start_ms;
+
+                        if (end_ms > at_ms && end_ms < next_ms)
+                                next_ms = end_ms;
+                }
+                if (next_ms == INT64_MAX)
+                        break;
+                at_ms = next_ms;
+        }
+        return INT64_MAX;
 }
 
 struct found_place {
@@ -191,7 +229,7 @@ static int rooms_find(struct core *c, const struct core_reserve *r, struct advan
                         if (!is_wanted(c, r, q))
                                 continue;
                         matching++;
-                        if (!has_room(r, q, &compared))
+                        if (!has_room(c, r, q, &compared))
                                 continue;
                         reserve_free_now(c, q, &cpus, &memory_mib);
                         MEM_GROW(found, cap, n + 1);
@@ -385,13 +423,58 @@ static void reservation_end(struct core *c, struct advance *a, struct str who, s
         c->advances->due_ms = 0;
 }
 
+void reservations_make_for_job(struct core *c, const struct reservation_for_job *j)
+{
+        const struct advance_room room = {str_of(j->queue->agent->name), str_of(j->queue->name), j->need.cpus,
+                                          j->need.memory_mib};
+
+        order_emit(c, &(struct advance_order){.op = ADVANCE_MAKE,
+                                              .id = c->advances->last_id + 1,
+                                              .owner = str_of(request_owner(j->request)),
+                                              .reason = j->why,
+                                              .start_ms = j->start_ms,
+                                              .end_ms = j->end_ms,
+                                              .request = j->request->id,
+                                              .member = j->member,
+                                              .moves = j->moves,
+                                              .rooms = &room,
+                                              .room_count = 1});
+        c->advances->due_ms = 0;
+}
+
+void reservations_begin_for_job(struct core *c, const struct advance *a)
+{
+        order_emit(c, &(struct advance_order){.op = ADVANCE_BEGIN, .id = a->id});
+}
+
+void reservations_end_for_job(struct core *c, struct advance *a, struct str why)
+{
+        reservation_end(c, a, STR("drover"), why);
+}
+
+/* Ends the reservations of all jobs that start together with the one that this is for. */
+static void ends_together(struct core *c, uint64_t request, struct str who, struct str reason)
+{
+        for (struct advance *a = c->advances->first, *next; a; a = next) {
+                next = a->next;
+                if (a->request == request)
+                        reservation_end(c, a, who, reason);
+        }
+}
+
 int core_reserve_end(struct core *c, uint64_t id, struct str who, struct str reason, struct err *err)
 {
         struct advance *a = advance_find(c, id);
+        const struct request *r = a && a->request ? request_find(c, a->request) : NULL;
 
         if (!a)
                 return err_set(err, CORE_UNKNOWN, "there is no reservation %llu", (unsigned long long)id);
-        reservation_end(c, a, who, reason);
+        if (r && !reason.n)
+                reason = STR("it was ended by hand");
+        if (r && r->together)
+                ends_together(c, r->id, who, reason);
+        else
+                reservation_end(c, a, who, reason);
         return 0;
 }
 
@@ -560,7 +643,7 @@ static void begin_or_end(struct core *c, struct advance *a)
         struct err why = {""};
         bool again;
 
-        if (!a->begun && c->now_ms >= a->start_ms) {
+        if (!a->begun && !a->request && c->now_ms >= a->start_ms) {
                 order_emit(c, &(struct advance_order){.op = ADVANCE_BEGIN, .id = a->id});
                 places_look_again(c, a);
         }
@@ -600,7 +683,7 @@ int64_t reservations_tick(struct core *c)
                 begin_or_end(c, a);
         }
         for (const struct advance *a = c->advances->first; a; a = a->next) {
-                int64_t at_ms = a->begun ? a->end_ms : a->start_ms;
+                int64_t at_ms = a->begun || a->request ? a->end_ms : a->start_ms;
 
                 for (size_t i = 0; a->begun && a->evict && i < a->place_count; i++)
                         evict_at(c, &a->places[i], &left);

@@ -7,10 +7,12 @@
  */
 #pragma once
 #include "core/core.h"
+#include "core/model/need.h"
 #include "core/reservation/advance.h"
 
 struct expr;
 struct job_template;
+struct request;
 struct core_reserve {
         struct str who; /* the creator, who may use it too */
         /* Further users and groups that may use it: see struct advance; empty: none. */
@@ -52,6 +54,24 @@ void core_reserved_place(const struct advance *a, size_t i, struct core_reserved
 int core_job_reserved(struct core *c, uint64_t request, uint32_t member, struct err *ret_why);
 
 /* ---- for the files of core/ only */
+/* Returns the first time from at_ms on at which other reservations leave this much room for so long, whatever
+ * runs there; INT64_MAX: none found. */
+int64_t reservations_after(const struct core *c, const struct queue *q, const struct need *need,
+                           int64_t at_ms, int64_t duration_ms);
+/* A reservation for one job, which has none; meta/meta.h makes, begins and ends them. */
+struct reservation_for_job {
+        struct request *request;
+        uint32_t member, moves; /* moves: as in struct advance */
+        struct queue *queue;
+        struct need need;
+        int64_t start_ms, end_ms;
+        struct str why; /* why there, for people */
+};
+void reservations_make_for_job(struct core *c, const struct reservation_for_job *j);
+void reservations_begin_for_job(struct core *c, const struct advance *a);
+/* why: empty if the job gets what was reserved, or another reservation at once. */
+void reservations_end_for_job(struct core *c, struct advance *a, struct str why);
+
 int64_t reservations_tick(struct core *c);
 /* called before the event of an attempt's end is applied */
 void reservations_before(struct core *c, const struct event *e);

@@ -320,16 +320,16 @@ static void test_damaged_orders(void **state)
 
         advance_order_pack(&good, &o);
         for (size_t n = 0; n < good.n; n++)
-                assert_int_not_equal(advance_apply(s->core, str_head(buf_view(&good), n), NULL), 0);
-        assert_int_equal(advance_apply(s->core, buf_view(&good), NULL), 0);
-        assert_int_not_equal(advance_apply(s->core, buf_view(&good), NULL), 0);
+                assert_int_not_equal(advance_apply(s->core, str_head(buf_view(&good), n), s->now, NULL), 0);
+        assert_int_equal(advance_apply(s->core, buf_view(&good), s->now, NULL), 0);
+        assert_int_not_equal(advance_apply(s->core, buf_view(&good), s->now, NULL), 0);
         o.op = ADVANCE_AGAIN;
         advance_order_pack(&again, &o);
-        assert_int_not_equal(advance_apply(s->core, buf_view(&again), NULL), 0);
+        assert_int_not_equal(advance_apply(s->core, buf_view(&again), s->now, NULL), 0);
         o = (struct advance_order){.op = ADVANCE_USE, .id = 1, .amount = -1};
         buf_reset(&again);
         advance_order_pack(&again, &o);
-        assert_int_not_equal(advance_apply(s->core, buf_view(&again), NULL), 0);
+        assert_int_not_equal(advance_apply(s->core, buf_view(&again), s->now, NULL), 0);
         assert_null(core_check(s->core));
 }
 

@@ -12,6 +12,7 @@
 #include "core/match/matching.h"
 #include "core/match/overrun.h"
 #include "core/match/policy.h"
+#include "core/reservation/advance.h"
 
 /* A class without data whose jobs run for less than this does not compare places. */
 #define ALIKE_MS 2000
@@ -47,6 +48,8 @@ static bool was_refused(const struct job_class *k, const struct queue *q)
 bool choose_fits(struct core *c, struct job_class *k, struct queue *q, struct need *ret_need)
 {
         c->matching->looks++;
+        if (k->job_template->meta.wanted && !c->advances->placing.request)
+                return false; /* it goes to what is reserved for it only */
         if (k->idle == 0 || q->jobs_left == 0 || !q->offers || !agent_is_open(q->agent, c->steady_ms) ||
             !queue_allows_owner(q, k->owner))
                 return false;

@@ -22,6 +22,7 @@
 #include "core/model/core_parts.h"
 #include "core/model/gang_rule.h"
 #include "core/model/pending_match.h"
+#include "core/reservation/advance.h"
 
 #define SEATS_MAX   5000u /* queues that are compared */
 #define BUCKETS_MAX 8u
@@ -30,6 +31,12 @@
 #define LOOKS_MS     100u
 #define MACHINES_MAX 65536u
 
+/* A member, and the queue that it is to have. */
+struct placing {
+        struct bucket *bucket;
+        uint32_t member;
+        struct queue *queue;
+};
 struct seat {
         struct candidate at;
         struct need need;
@@ -168,10 +175,11 @@ static uint32_t fence_of(const struct core *c, const struct request *r, const st
         return fence + 1;
 }
 
-/* Seats take members in order, each as many as it can. Writes each member's queue to `where`. */
-static void sit(struct seats *s, size_t company, const struct set *members, struct queue **where)
+/* Seats take members of the bucket in order, each as many as it can. */
+static void sit(struct seats *s, size_t company, struct bucket *b, const struct set *members,
+                struct placing *where)
 {
-        uint64_t left = set_count(members);
+        uint64_t left = set_count(members), member = set_first(members);
         size_t n = 0;
 
         for (size_t i = 0; i < s->n && left > 0; i++) {
@@ -179,20 +187,22 @@ static void sit(struct seats *s, size_t company, const struct set *members, stru
                         continue;
                 s->v[i].given = u64_min(left, s->v[i].most);
                 left -= s->v[i].given;
-                for (uint64_t m = 0; m < s->v[i].given; m++)
-                        where[n++] = s->v[i].at.queue;
+                for (uint64_t m = 0; m < s->v[i].given; m++) {
+                        where[n++] = (struct placing){b, (uint32_t)member, s->v[i].at.queue};
+                        member = set_next(members, member + 1);
+                }
         }
 }
 
-static void name_machines(struct core *c, struct queue **where, uint64_t n, struct buf *out)
+static void name_machines(struct core *c, const struct placing *where, uint64_t n, struct buf *out)
 {
         out->max = MACHINES_MAX;
         for (uint64_t i = 0; i < n; i++) {
                 struct str machine = STR_NONE;
 
-                if (!eval_string(&c->eval, where[i]->ad, NULL, c->attr.Machine, &machine) ||
+                if (!eval_string(&c->eval, where[i].queue->ad, NULL, c->attr.Machine, &machine) ||
                     str_find(machine, ',') >= 0)
-                        machine = str_of(where[i]->agent->name);
+                        machine = str_of(where[i].queue->agent->name);
                 if (i)
                         buf_char(out, ',');
                 buf_str(out, machine);
@@ -204,61 +214,80 @@ static void name_machines(struct core *c, struct queue **where, uint64_t n, stru
 /* Takes the members' needs off their queues one after the other and puts them back, because a queue's
  * expressions may depend on what it has left. Returns NULL when all fit; else the queue that refuses its next
  * member, with the number that it took in *ret_took. */
-static struct queue *gang_try(struct core *c, struct job_class *k, const struct bucket *b,
-                              const struct set *members, struct queue **where, uint64_t *ret_took)
+static struct queue *gang_try(struct core *c, const struct placing *where, size_t count, uint64_t *ret_took)
 {
-        struct need *needs = mem_array(NULL, set_count(members), sizeof(*needs));
+        struct need *needs = mem_array(NULL, count, sizeof(*needs));
         struct queue *not_wanted = NULL;
         size_t n = 0;
 
-        SET_FOREACH (members, m) {
-                if (!choose_fits(c, k, where[n], &needs[n]) ||
-                    !dispatch_wanted(c, b, (uint32_t)m, where[n])) {
-                        not_wanted = where[n];
-                        break;
-                }
-                need_take(c, &needs[n], where[n]);
-                n++;
+        for (; n < count && !not_wanted; n += !not_wanted) {
+                const struct placing *at = &where[n];
+
+                if (choose_fits(c, at->bucket->job_class, at->queue, &needs[n]) &&
+                    dispatch_wanted(c, at->bucket, at->member, at->queue))
+                        need_take(c, &needs[n], at->queue);
+                else
+                        not_wanted = at->queue;
         }
         *ret_took = 0;
         while (n-- > 0) {
-                *ret_took += where[n] == not_wanted;
-                need_return(c, &needs[n], where[n]);
-                index_queue_changed(c, where[n]);
+                *ret_took += where[n].queue == not_wanted;
+                need_return(c, &needs[n], where[n].queue);
+                index_queue_changed(c, where[n].queue);
         }
         free(needs);
         return not_wanted;
 }
 
-static void hand_out(struct core *c, struct job_class *k, struct bucket *b, uint32_t first, uint32_t size,
-                     const struct set *members, struct queue **where)
+/* Returns how many of the following members are of one bucket and go to one queue. */
+static size_t run_length(const struct placing *where, size_t count)
+{
+        size_t n = 1;
+
+        while (n < count && where[n].queue == where[0].queue && where[n].bucket == where[0].bucket)
+                n++;
+        return n;
+}
+
+/* set NULL: the members start one by one. */
+static void give(struct core *c, const struct placing *where, size_t count, const struct dispatch_gang *set)
+{
+        for (size_t at = 0, n; at < count; at += n) {
+                struct bucket *b = where[at].bucket;
+                struct set here = {0};
+
+                n = run_length(where + at, count - at);
+                for (size_t i = 0; i < n; i++)
+                        set_add(&here, where[at + i].member);
+                dispatch_members(c, b->job_class, b, where[at].queue, &here, set);
+                set_deinit(&here);
+        }
+}
+
+static void hand_out(struct core *c, struct request *r, uint32_t first, uint32_t size,
+                     const struct placing *where, size_t count)
 {
         struct buf BUF_CLEANUP machines = {0};
-        struct dispatch_gang set = {.first = first, .size = size, .fence = fence_of(c, b->request, members)};
-        struct event e = {.type = EVENT_GANG,
-                          .request = b->request->id,
-                          .fence = set.fence,
-                          .value = (int64_t)((uint64_t)first << 32 | size)};
-        struct set here = {0}, all = {0};
-        struct queue *last = NULL;
-        size_t n = 0;
+        struct dispatch_gang set = {.first = first, .size = size};
+        struct event e = {
+                .type = EVENT_GANG, .request = r->id, .value = (int64_t)((uint64_t)first << 32 | size)};
 
-        name_machines(c, where, set_count(members), &machines);
+        for (size_t i = 0; i < count; i++)
+                set_add(&e.members, where[i].member);
+        e.fence = set.fence = fence_of(c, r, &e.members);
+        name_machines(c, where, count, &machines);
         set.machines = buf_view(&machines);
-        set_copy(&all, members);
-        SET_FOREACH (&all, m) {
-                if (where[n] != last && set_count(&here)) {
-                        dispatch_members(c, k, b, last, &here, &set);
-                        set_deinit(&here);
-                }
-                last = where[n++];
-                set_add(&here, (uint32_t)m);
+        give(c, where, count, &set);
+        for (size_t i = 0; i < count;
+             i++) { /* one that got no place after all has gang_settle free the others */
+                const struct job *j = request_job(r, where[i].member);
+
+                if (!j || !j->queue || j->fence != set.fence)
+                        set_remove(&e.members, where[i].member);
         }
-        dispatch_members(c, k, b, last, &here, &set);
-        e.members = all;
-        core_emit(c, &e, NULL);
-        set_deinit(&here);
-        set_deinit(&all);
+        if (set_count(&e.members) > 0)
+                core_emit(c, &e, NULL);
+        event_deinit(&e);
 }
 
 /* Lowers the number of members that the queue can take. */
@@ -271,13 +300,36 @@ static void seat_less(struct seats *s, const struct queue *q, uint64_t most)
         }
 }
 
+/* Returns whether limits have units, and accounts money, for all members at their places. */
+static bool places_suffice(struct core *c, const struct placing *where, size_t n)
+{
+        struct job_class **classes = mem_array(NULL, n, sizeof(*classes));
+        struct queue **queues = mem_array(NULL, n, sizeof(*queues));
+        bool yes = true;
+
+        for (size_t i = 0; i < n; i++) {
+                classes[i] = where[i].bucket->job_class;
+                queues[i] = where[i].queue;
+        }
+        for (size_t i = 0, same; i < n && yes; i += same) {
+                for (same = 1; i + same < n && classes[i + same] == classes[i];)
+                        same++;
+                yes = dispatch_draws_suffice(c, classes[i], queues + i, same);
+        }
+        yes = yes && billing_suffices(c, classes, queues, n);
+        free(classes);
+        free(queues);
+        return yes;
+}
+
 /* Dispatches the gang if there is room for all of it. */
 static bool place_set(struct core *c, struct job_class *k, struct bucket *b, uint32_t first, uint32_t size,
                       const struct set *members, struct seats *s)
 {
         uint64_t n = set_count(members), room, took;
         struct limit *shortest;
-        struct queue **where, *not_wanted;
+        struct placing *where;
+        struct queue *not_wanted;
         bool placed = false;
         size_t company;
 
@@ -287,17 +339,17 @@ static bool place_set(struct core *c, struct job_class *k, struct bucket *b, uin
                 limit_wait(shortest, &k->waits);
                 return false;
         }
-        where = mem_array(NULL, n, sizeof(struct queue *));
+        where = mem_array(NULL, n, sizeof(*where));
         while (company = best_company(s, n, &room), room >= n && !placed) {
-                sit(s, company, members, where);
-                not_wanted = gang_try(c, k, b, members, where, &took);
+                sit(s, company, b, members, where);
+                not_wanted = gang_try(c, where, n, &took);
                 if (not_wanted) {
                         seat_less(s, not_wanted, took);
                         continue;
                 }
-                if (!dispatch_draws_suffice(c, k, where, n) || !billing_suffices(c, k, where, n))
+                if (!places_suffice(c, where, n))
                         break;
-                hand_out(c, k, b, first, size, members, where);
+                hand_out(c, b->request, first, size, where, n);
                 placed = true;
         }
         free(where);
@@ -338,6 +390,133 @@ void gang_place(struct core *c, struct job_class *k)
         looks = (c->matching->looks - looks) / LOOKS_MS;
         if (looks && k->idle)
                 k->gang_due_ms = c->steady_ms + (int64_t)looks;
+}
+
+/* ---- jobs with reservations of their own */
+
+/* Returns the places that were reserved for the unit's members that have not ended, in an array that the
+ * caller frees; NULL: not all of them can be dispatched now. */
+static struct placing *reserved_places(struct core *c, struct request *r, uint32_t first, uint32_t size,
+                                       size_t *ret_n)
+{
+        struct placing *where = mem_array(NULL, size, sizeof(*where));
+        const struct request_cold *cold = request_cold(r);
+        bool all = true;
+        size_t n = 0;
+
+        for (uint32_t m = first; m < first + size && all; m++) {
+                const struct advance *a = advance_for_job(c, r->id, m);
+                struct bucket *b = request_bucket(c, r, m);
+
+                if (set_has(&cold->completed, m) || set_has(&cold->removed, m))
+                        continue;
+                all = a && b && b->job_class && set_has(&b->idle, m) && dispatch_room(r, m, size - 1);
+                if (all)
+                        where[n++] = (struct placing){b, m, a->places[0].queue};
+        }
+        *ret_n = n;
+        if (all && n > 0)
+                return where;
+        free(where);
+        return NULL;
+}
+
+static bool has_units(struct draws *const *all, size_t n, const struct limit *x)
+{
+        int64_t units = x->used;
+
+        for (size_t i = 0; i < n; i++)
+                for (size_t k = 0; all[i] && k < all[i]->count; k++)
+                        units += all[i]->v[k].limit == x ? all[i]->v[k].units : 0;
+        return x->max == LIMIT_NONE || units <= x->max;
+}
+
+/* Returns whether limits have units for all members at once; of several classes, and at these places. */
+static bool can_draw(struct core *c, const struct placing *where, size_t n)
+{
+        struct draws **all = mem_array(NULL, n, sizeof(*all));
+        bool yes = true;
+        size_t known = 0;
+
+        for (; known < n && yes; known += yes) {
+                const struct job_class *k = where[known].bucket->job_class;
+
+                yes = limit_room(k->user) >= n &&
+                      charge_draws(c, k, where[known].queue, &all[known], NULL) == 0;
+        }
+        for (size_t i = 0; i < known && yes; i++)
+                for (size_t k = 0; all[i] && k < all[i]->count && yes; k++)
+                        yes = has_units(all, known, all[i]->v[k].limit);
+        for (size_t i = 0; i < known; i++)
+                draws_unref(c->limits, all[i]);
+        free(all);
+        return yes;
+}
+
+/* Returns whether reservations of others allow all members at their places at once. */
+static bool others_allow(struct core *c, const struct placing *where, size_t n)
+{
+        bool yes = true;
+
+        for (size_t i = 0; i < n && yes; i++) {
+                const struct job_class *k = where[i].bucket->job_class;
+                struct need all, one;
+
+                need_of(c, k, k->ad, where[i].queue->ad, &all);
+                for (size_t b = 0; b < i; b++) {
+                        if (where[b].queue != where[i].queue)
+                                continue;
+                        k = where[b].bucket->job_class;
+                        need_of(c, k, k->ad, where[b].queue->ad, &one);
+                        all.cpus += one.cpus;
+                        all.memory_mib += one.memory_mib;
+                }
+                k = where[i].bucket->job_class;
+                yes = !reserve_may_keep(k, where[i].queue) || reserve_allows(c, k, where[i].queue, &all);
+        }
+        return yes;
+}
+
+bool gang_reserved(struct core *c, struct request *r, uint32_t first, uint32_t size, bool check_only)
+{
+        size_t n;
+        struct placing *where;
+        uint64_t took;
+        bool yes;
+
+        c->advances->placing.request = r->id;
+        c->advances->placing.first = first;
+        c->advances->placing.size = size;
+        where = reserved_places(c, r, first, size, &n);
+        yes = where && can_draw(c, where, n) && !gang_try(c, where, n, &took) && others_allow(c, where, n) &&
+              places_suffice(c, where, n);
+        if (yes && !check_only && r->together)
+                hand_out(c, r, first, size, where, n);
+        else if (yes && !check_only)
+                give(c, where, n, NULL);
+        c->advances->placing.request = 0;
+        free(where);
+        eval_reset(&c->eval);
+        return yes;
+}
+
+void gang_place_authorised(struct core *c)
+{
+        const struct advance *a = c->advances->for_jobs ? c->advances->first : NULL;
+        uint64_t together = 0; /* the last request whose parts were tried together */
+
+        while (a) { /* dispatching a job ends its reservation */
+                struct request *r = a->request && a->begun ? request_find(c, a->request) : NULL;
+                uint64_t id = a->id;
+
+                if (r && !r->together)
+                        gang_reserved(c, r, a->member, 1, false);
+                else if (r && r->id != together)
+                        gang_reserved(c, r, 0, r->count, false);
+                together = r && r->together ? r->id : together;
+                for (a = c->advances->first; a && a->id <= id;)
+                        a = a->next;
+        }
 }
 
 uint64_t gang_most_now(struct core *c, struct job_class *k, struct buf *where)

@@ -332,6 +332,8 @@ bool core_match(struct core *c)
                 return true;
         dependency_settle(c);
         gang_settle(c);
+        c->listeners.matching(c);
+        gang_place_authorised(c);
         until = c->matching->looks + LOOKS_MAX;
         order_refresh(c);
         while (c->pending->changed_count && c->matching->looks < until) {

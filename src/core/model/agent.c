@@ -27,6 +27,16 @@ struct core_agent *agent_get(struct core *c, struct str name)
         return a;
 }
 
+struct queue *queue_find(const struct core *c, const char *agent, const char *queue)
+{
+        const struct core_agent *a = agent_find(c, agent);
+        struct queue *q = a ? a->queues : NULL;
+
+        while (q && strcmp(q->name, queue) != 0)
+                q = q->next;
+        return q;
+}
+
 struct queue *queue_get(struct core *c, struct core_agent *a, struct str name)
 {
         struct queue *q, **end = &a->queues;

@@ -133,6 +133,8 @@ static inline bool agent_is_open(const struct core_agent *a, int64_t steady_ms)
 
 struct core_agent *agent_get(struct core *c, struct str name); /* finds the agent, or creates it */
 struct core_agent *agent_find(const struct core *c, const char *name);
+struct queue *queue_find(const struct core *c, const char *agent,
+                         const char *queue); /* NULL: there is none */
 /* Finds the agent's queue, or creates it. */
 struct queue *queue_get(struct core *c, struct core_agent *a, struct str name);
 /* Applies EVENT_NODE, whose move the caller has checked. */

@@ -51,6 +51,8 @@ void request_cold_free(struct request *r)
         set_deinit(&cold->blocked);
         set_deinit(&cold->delayed);
         set_deinit(&cold->waiting);
+        set_deinit(&cold->reserved);
+        set_deinit(&cold->authorised);
         idmap_free(cold->exits);
         graph_free(cold->graph);
         free(cold->dependents);

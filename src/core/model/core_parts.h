@@ -18,6 +18,7 @@ struct fairness;
 struct gangs;
 struct leases;
 struct matching;
+struct metas;
 struct pending_match;
 struct policies;
 struct reservations;
@@ -61,6 +62,7 @@ struct core {
         struct reservations *reservations; /* gang/reserve.h */
         struct advances *advances;         /* reservation/advance.h */
         struct matching *matching;         /* match/matching.h */
+        struct metas *metas;               /* meta/meta.c */
         struct core_draft *drafts;         /* drafts in progress, lifecycle/draft.h */
         struct leases *leases;             /* lifecycle/leases.h */
         struct policies *policies;         /* lifecycle/policy.h */

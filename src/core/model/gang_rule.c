@@ -97,6 +97,11 @@ bool gang_of(const struct request *r, uint32_t member, uint32_t *ret_first, uint
 
         if (!r->has_gangs)
                 return false;
+        if (r->together) {
+                *ret_first = 0;
+                *ret_size = r->count;
+                return true;
+        }
         p = request_part(r, member, NULL);
         *ret_size = gang_size(p);
         if (*ret_size == 0)

@@ -336,11 +336,9 @@ static int refuse_circles(struct graph *g, struct err *err)
 static int refuse_cut_sets(const struct request *r, const struct graph *g, struct err *err)
 {
         for (uint32_t n = 1; r->has_gangs && n < g->node_count; n++) {
-                uint32_t at = g->nodes[n];
-                const struct part *p = request_part(r, at, NULL);
-                uint32_t size = gang_size(p);
+                uint32_t at = g->nodes[n], first, size;
 
-                if (size && (at - p->first) % size)
+                if (gang_of(r, at, &first, &size) && at != first)
                         return err_set(err, -EINVAL,
                                        "jobs %u and %u start together: they must wait for the same jobs, and "
                                        "be waited for together",

@@ -3,15 +3,26 @@
 #include <string.h>
 
 static const char *const names[JOB_STATES] = {
-        [JOB_IDLE] = "idle",           [JOB_MATCHED] = "matched",     [JOB_STAGING] = "staging",
-        [JOB_RUNNING] = "running",     [JOB_SUSPENDED] = "suspended", [JOB_VACATING] = "vacating",
-        [JOB_COMPLETED] = "completed", [JOB_HELD] = "held",           [JOB_REMOVED] = "removed",
+        [JOB_IDLE] = "idle",
+        [JOB_MATCHED] = "matched",
+        [JOB_STAGING] = "staging",
+        [JOB_RUNNING] = "running",
+        [JOB_SUSPENDED] = "suspended",
+        [JOB_VACATING] = "vacating",
+        [JOB_COMPLETED] = "completed",
+        [JOB_HELD] = "held",
+        [JOB_REMOVED] = "removed",
+        [JOB_RESERVED] = "reserved",
+        [JOB_AUTHORISED] = "authorised",
 };
 
 #define ENDINGS (SM_TO(JOB_IDLE) | SM_TO(JOB_HELD) | SM_TO(JOB_COMPLETED) | SM_TO(JOB_REMOVED))
 
 static const uint32_t moves[JOB_STATES] = {
-        [JOB_IDLE] = SM_TO(JOB_MATCHED) | SM_TO(JOB_HELD) | SM_TO(JOB_COMPLETED) | SM_TO(JOB_REMOVED),
+        [JOB_IDLE] = SM_TO(JOB_RESERVED) | SM_TO(JOB_MATCHED) | SM_TO(JOB_HELD) | SM_TO(JOB_COMPLETED) |
+                     SM_TO(JOB_REMOVED),
+        [JOB_RESERVED] = SM_TO(JOB_RESERVED) | SM_TO(JOB_AUTHORISED) | ENDINGS,
+        [JOB_AUTHORISED] = SM_TO(JOB_MATCHED) | ENDINGS,
         [JOB_MATCHED] = SM_TO(JOB_STAGING) | SM_TO(JOB_VACATING) | SM_TO(JOB_IDLE) | SM_TO(JOB_HELD),
         [JOB_STAGING] = SM_TO(JOB_RUNNING) | SM_TO(JOB_VACATING) | ENDINGS,
         [JOB_RUNNING] = SM_TO(JOB_SUSPENDED) | SM_TO(JOB_VACATING) | ENDINGS,
@@ -46,6 +57,8 @@ int job_state_status(enum job_state s)
 {
         switch (s) {
         case JOB_IDLE:
+        case JOB_RESERVED:
+        case JOB_AUTHORISED:
         case JOB_MATCHED: return 1;
         case JOB_STAGING:
         case JOB_RUNNING:

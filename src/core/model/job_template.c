@@ -8,6 +8,7 @@
 #include "core/model/core_parts.h"
 #include "core/model/edit.h"
 #include "core/model/gang_rule.h"
+#include "core/model/meta_rule.h"
 #include "core/model/submission.h"
 
 /* Run time assumed for the order of an owner's jobs, if the job does not state one: an hour. */
@@ -254,6 +255,7 @@ static void look_at_attributes(struct core *c, struct job_template *t)
                                          str_ieqz(text, "ON_EXIT_OR_EVICT"));
         t->rerun_eager = eval_string(&c->eval, t->ad, NULL, a->RerunOnLost, &text) && str_ieqz(text, "eager");
         gang_rule_read(c, t);
+        meta_rule_read(c, t);
         t->dependency_remove =
                 eval_string(&c->eval, t->ad, NULL, a->OnDependencyFailure, &text) && str_ieqz(text, "remove");
         t->abort_stays = eval_string(&c->eval, t->ad, NULL, a->OnGraphAbort, &text) && str_ieqz(text, "stay");

@@ -22,6 +22,12 @@ struct gang_rule {
         bool first_ends; /* the set is over when its first member ends */
         bool launches;   /* programs of its members may start programs beside each other's */
 };
+/* Rule for jobs that are given the best of all places by a reservation, see meta_rule.h. */
+struct meta_rule {
+        bool wanted;   /* false: the jobs go to any place whose turn it is */
+        bool together; /* all jobs of the request start together; `wanted` is true then */
+        double time;   /* weight of the time to the result, 0 to 1; the rest is that of the cost */
+};
 /* The ways in which a job changes the space of the store that it writes to (data/space.h). */
 enum lot_act {
         LOT_WRITE,   /* a program's outputs go there */
@@ -65,6 +71,7 @@ struct job_template {
         bool restarts;        /* its jobs may have a checkpoint or an earlier output to continue from */
         bool rerun_eager;     /* a lost attempt is run again before its lease has ended */
         struct gang_rule gang;
+        struct meta_rule meta;
         enum lot_act lot_act;
         char *lot_name;  /* ReserveId; NULL: none */
         int64_t lot_ms;  /* ReserveDuration; 0: not said */

@@ -12,6 +12,7 @@ struct core_listeners {
         void (*request_gone)(struct core *c, const struct request *r); /* the request is out of all lists */
         void (*limit_grew)(struct core *c, struct limit *x);   /* classes that wait at it may find units */
         void (*rekeyed)(struct core *c);                       /* all jobs are put into new buckets */
+        void (*matching)(struct core *c);                      /* offers are about to be matched */
         void (*event_before)(struct core *c, struct event *e); /* a live event is about to be applied */
         void (*event_after)(struct core *c,
                             const struct event *e); /* the event was applied, and the world was told */

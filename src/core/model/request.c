@@ -221,12 +221,19 @@ struct part *request_part(const struct request *r, uint32_t member, uint32_t *re
         return edited ? edited : &r->parts[i];
 }
 
+static enum job_state idle_state(const struct request_cold *cold, uint32_t member)
+{
+        return set_has(&cold->authorised, member) ? JOB_AUTHORISED
+               : set_has(&cold->reserved, member) ? JOB_RESERVED
+                                                  : JOB_IDLE;
+}
+
 enum job_state request_state(const struct request *r, uint32_t member)
 {
         const struct request_cold *cold = request_cold(r);
         struct job *j = request_job(r, member);
 
-        if (j)
+        if (j && j->state != JOB_IDLE)
                 return j->state;
         if (set_has(&cold->completed, member))
                 return JOB_COMPLETED;
@@ -234,7 +241,30 @@ enum job_state request_state(const struct request *r, uint32_t member)
                 return JOB_REMOVED;
         if (set_has(&cold->held, member))
                 return JOB_HELD;
-        return JOB_IDLE;
+        return idle_state(cold, member);
+}
+
+void request_reserve_move(struct request *r, uint32_t member, enum job_state to)
+{
+        struct request_cold *cold = request_cold_make(r);
+
+        sm_check(&job_states, request_state(r, member), to);
+        if (to == JOB_IDLE)
+                set_remove(&cold->reserved, member);
+        else
+                set_add(&cold->reserved, member);
+        if (to == JOB_AUTHORISED)
+                set_add(&cold->authorised, member);
+        else
+                set_remove(&cold->authorised, member);
+}
+
+void request_reserve_over(struct request *r, const struct set *members)
+{
+        if (set_count(&request_cold(r)->reserved) == 0)
+                return;
+        set_remove_all(&r->cold->reserved, members);
+        set_remove_all(&r->cold->authorised, members);
 }
 
 uint64_t request_unended(const struct request *r)

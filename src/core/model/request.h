@@ -82,6 +82,9 @@ struct request_cold {
         struct set blocked;  /* members with unsatisfied dependencies (dependency.h), whatever their state */
         struct set delayed;  /* members that wait for the end of a pause (losses.h), all of them idle */
         struct set waiting;  /* idle members of `blocked` and `delayed`: they are in no bucket */
+        struct set reserved; /* idle members with a reservation of their own (meta/meta.h); follows from
+                                struct advances */
+        struct set authorised; /* of these, those whose reservation has begun */
         struct idmap *exits; /* failures of jobs in a graph (request_exit); NULL: no job waits for one of the
                                 request */
         struct graph *graph;
@@ -115,6 +118,7 @@ struct request {
         struct request *next, *prev;      /* list sorted by id */
         uint32_t kib;                     /* submission_kib; 0 in a shadow */
         bool periodic, leaves, has_gangs; /* some template has such a policy, see job_template.h */
+        bool together;                    /* all its jobs start together (meta_rule.h) */
 };
 
 /* All requests. */
@@ -175,6 +179,10 @@ static inline struct part *request_part_at(const struct request *r, uint32_t num
 }
 /* Returns the state of a member, from its record or from the sets of the request. */
 enum job_state request_state(const struct request *r, uint32_t member);
+/* Moves an idle member to reserved, authorised, or back to idle, as its reservation says. */
+void request_reserve_move(struct request *r, uint32_t member, enum job_state to);
+/* The members leave idle: what was reserved for them is not shown any more. */
+void request_reserve_over(struct request *r, const struct set *members);
 /* Returns the member's bucket; NULL: it is in none. */
 struct bucket *request_bucket(struct core *c, const struct request *r, uint32_t member);
 /* Includes members that wait for other jobs. */

@@ -12,6 +12,8 @@
 #define ORDER_VERSION 1
 #define MIB_MAX       (1ll << 50)
 
+enum { FLAG_MAINTENANCE = 1, FLAG_EVICT = 2, FLAG_JOB = 4 };
+
 void advances_init(struct core *c)
 {
         c->advances = mem_new(struct advances);
@@ -48,7 +50,13 @@ static void make_pack(struct buf *out, const struct advance_order *o)
         pack_str(out, o->groups);
         pack_str(out, o->account);
         pack_str(out, o->reason);
-        pack_u64(out, (o->maintenance ? 1u : 0u) | (o->evict ? 2u : 0u));
+        pack_u64(out, (o->maintenance ? FLAG_MAINTENANCE : 0u) | (o->evict ? FLAG_EVICT : 0u) |
+                              (o->request ? FLAG_JOB : 0u));
+        if (o->request) {
+                pack_u64(out, o->request);
+                pack_u64(out, o->member);
+                pack_u64(out, o->moves);
+        }
         pack_i64(out, o->start_ms);
         pack_i64(out, o->end_ms);
         pack_i64(out, o->every_ms);
@@ -92,9 +100,18 @@ static struct advance *advance_unpack(struct core *c, struct unpack *u)
         a->groups = text_dup(unpack_str(u));
         a->account = text_dup(unpack_str(u));
         a->reason = text_dup(unpack_str(u));
-        flags = unpack_max(u, 3);
-        a->maintenance = flags & 1;
-        a->evict = flags & 2;
+        flags = unpack_max(u, FLAG_MAINTENANCE | FLAG_EVICT | FLAG_JOB);
+        a->maintenance = flags & FLAG_MAINTENANCE;
+        a->evict = flags & FLAG_EVICT;
+        a->made_ms = c->steady_ms;
+        if (flags & FLAG_JOB) {
+                const struct request *r = request_find(c, unpack_u64(u));
+
+                a->request = r ? r->id : 0;
+                a->member = (uint32_t)unpack_max(u, r ? r->count - 1 : 0);
+                a->moves = (uint32_t)unpack_max(u, UINT32_MAX);
+                u->bad |= !r;
+        }
         a->start_ms = unpack_i64(u);
         a->end_ms = unpack_i64(u);
         a->every_ms = unpack_i64(u);
@@ -102,6 +119,7 @@ static struct advance *advance_unpack(struct core *c, struct unpack *u)
         u->bad |= a->start_ms < 0 || a->end_ms <= a->start_ms || a->end_ms - a->start_ms > ADVANCE_MS_MAX ||
                   a->every_ms < 0 || (a->every_ms && a->every_ms < a->end_ms - a->start_ms);
         a->place_count = unpack_max(u, ADVANCE_PLACES_MAX);
+        u->bad |= a->request && a->place_count != 1;
         a->places = mem_array(NULL, a->place_count + 1, sizeof(*a->places));
         for (size_t i = 0; i < a->place_count && !u->bad; i++) {
                 struct str agent = unpack_str(u), queue = unpack_str(u);
@@ -126,6 +144,7 @@ static void advance_add(struct core *c, struct advance *a)
                 at = &(*at)->next;
         *at = a;
         c->advances->count++;
+        c->advances->for_jobs += a->request != 0;
         c->advances->last_id = a->id;
         for (size_t i = 0; i < a->place_count; i++) {
                 struct advance_place *p = &a->places[i];
@@ -143,6 +162,7 @@ static void advance_remove(struct core *c, struct advance *a)
                 at = &(*at)->next;
         *at = a->next;
         c->advances->count--;
+        c->advances->for_jobs -= a->request != 0;
         for (size_t i = 0; i < a->place_count; i++) {
                 struct advance_place **p = &a->places[i].queue->advance;
 
@@ -153,24 +173,94 @@ static void advance_remove(struct core *c, struct advance *a)
         advance_free(a);
 }
 
-static int apply_make(struct core *c, uint64_t id, uint64_t lien, struct unpack *u)
+/* ---- reservations for jobs */
+
+/* Writes a line into the log of the job that the reservation is for. */
+static void job_says(struct core *c, const struct advance *a, int64_t at_ms, const char *what, struct str why)
+{
+        const struct queue *q = a->places[0].queue;
+        struct request *r = request_find(c, a->request);
+        struct job *j = request_job(r, a->member);
+        struct event e = {.type = EVENT_ADVANCE, .at_ms = at_ms};
+        BUF_CLEANUP struct buf text = {0};
+
+        buf_printf(&text, "%s at %s of %s", what, q->name, q->agent->name);
+        if (why.n)
+                buf_printf(&text, ": " STR_FMT, STR_ARG(why));
+        e.reason = buf_view(&text);
+        if (j) {
+                joblog_event(j, &e, NULL);
+        } else {
+                set_add(&e.members, a->member);
+                joblog_event_of_all(r, &e, &e.members);
+        }
+        event_deinit(&e);
+}
+
+/* Returns whether the job may be reserved for: it is idle, and nothing is yet. */
+static bool job_may(struct core *c, const struct advance *a)
+{
+        return request_state(request_find(c, a->request), a->member) == JOB_IDLE;
+}
+
+static void job_move(struct core *c, const struct advance *a, enum job_state to)
+{
+        request_reserve_move(request_find(c, a->request), a->member, to);
+}
+
+/* ---- applying orders */
+
+static int apply_make(struct core *c, uint64_t id, uint64_t lien, int64_t at_ms, struct unpack *u)
 {
         struct advance *a = advance_unpack(c, u);
 
         a->id = id;
         a->lien = lien;
-        if (!unpack_done(u) || id <= c->advances->last_id || c->advances->count >= ADVANCES_MAX) {
+        if (!unpack_done(u) || id <= c->advances->last_id || c->advances->count >= ADVANCES_MAX ||
+            (a->request && !job_may(c, a))) {
                 advance_free(a);
                 return -EBADMSG;
         }
         advance_add(c, a);
+        if (a->request) {
+                job_move(c, a, JOB_RESERVED);
+                job_says(c, a, at_ms, a->moves ? "moved" : "reserved", str_of(a->reason));
+        }
         return 0;
 }
 
-static int apply_change(struct core *c, enum advance_op op, struct advance *a, uint64_t lien, int64_t amount)
+static int apply_begin(struct core *c, struct advance *a, int64_t at_ms)
 {
+        if (a->request && (a->begun || request_state(request_find(c, a->request), a->member) != JOB_RESERVED))
+                return -EBADMSG;
+        a->begun = true;
+        a->made_ms = c->steady_ms;
+        if (a->request) {
+                job_move(c, a, JOB_AUTHORISED);
+                job_says(c, a, at_ms, "authorised", STR_NONE);
+        }
+        return 0;
+}
+
+/* The job has left idle if it has got its place, or was held or removed. */
+static void apply_end(struct core *c, struct advance *a, int64_t at_ms, struct str why)
+{
+        struct request *r = a->request ? request_find(c, a->request) : NULL;
+
+        if (r && set_has(&request_cold(r)->reserved, a->member))
+                job_move(c, a, JOB_IDLE);
+        if (r && why.n)
+                job_says(c, a, at_ms, "released", why);
+        advance_remove(c, a);
+}
+
+static int apply_change(struct core *c, enum advance_op op, struct advance *a, uint64_t lien, int64_t amount,
+                        int64_t at_ms, struct unpack *u)
+{
+        struct str why;
+
         switch (op) {
-        case ADVANCE_BEGIN: a->begun = true; return 0;
+        case ADVANCE_BEGIN: return apply_begin(c, a, at_ms);
         case ADVANCE_USE:
                 if (amount < 0 || amount > INT64_MAX - a->used_ms)
                         return -EBADMSG;
@@ -185,12 +275,18 @@ static int apply_change(struct core *c, enum advance_op op, struct advance *a, u
                 a->used_ms = 0;
                 a->lien = lien;
                 return 0;
-        case ADVANCE_END: advance_remove(c, a); return 0;
+        case ADVANCE_END:
+                unpack_str(u); /* who */
+                why = unpack_str(u);
+                if (u->bad)
+                        return -EBADMSG;
+                apply_end(c, a, at_ms, why);
+                return 0;
         default: return -EBADMSG;
         }
 }
 
-int advance_apply(struct core *c, struct str record, struct err *err)
+int advance_apply(struct core *c, struct str record, int64_t at_ms, struct err *err)
 {
         struct unpack u = unpack_from(record);
         uint64_t version = unpack_u64(&u), op = unpack_max(&u, ADVANCE_OPS - 1), id = unpack_u64(&u),
@@ -200,9 +296,9 @@ int advance_apply(struct core *c, struct str record, struct err *err)
         int r = -EBADMSG;
 
         if (version == ORDER_VERSION && op == ADVANCE_MAKE)
-                r = apply_make(c, id, lien, &u);
+                r = apply_make(c, id, lien, at_ms, &u);
         else if (version == ORDER_VERSION && a && !u.bad)
-                r = apply_change(c, (enum advance_op)op, a, lien, amount);
+                r = apply_change(c, (enum advance_op)op, a, lien, amount, at_ms, &u);
         return r ? err_set(err, r, "an order for a reservation is damaged") : 0;
 }
 
@@ -217,11 +313,27 @@ struct advance *advance_find(const struct core *c, uint64_t id)
         return a;
 }
 
+struct advance *advance_for_job(const struct core *c, uint64_t request, uint32_t member)
+{
+        struct advance *a = c->advances->for_jobs ? c->advances->first : NULL;
+
+        while (a && (a->request != request || a->member != member))
+                a = a->next;
+        return a;
+}
+
+bool advance_is_placing(const struct core *c, const struct advance *a)
+{
+        return a->request && a->request == c->advances->placing.request &&
+               a->member >= c->advances->placing.first &&
+               a->member - c->advances->placing.first < c->advances->placing.size;
+}
+
 bool advance_admits(const struct advance *a, struct str owner, struct str group)
 {
         struct str rest = str_of(a->users ? a->users : ""), one;
 
-        if (a->maintenance)
+        if (a->maintenance || a->request)
                 return false;
         if (str_eqz(owner, a->owner))
                 return true;
@@ -256,12 +368,12 @@ bool advance_covers(const struct advance *a, int64_t at_ms)
         return at_ms >= start_ms && at_ms - start_ms < a->end_ms - a->start_ms;
 }
 
-void advance_kept(const struct queue *q, int64_t at_ms, const struct advance *except, int64_t *ret_cpus,
-                  int64_t *ret_memory_mib)
+void advance_kept(const struct core *c, const struct queue *q, int64_t at_ms, const struct advance *except,
+                  int64_t *ret_cpus, int64_t *ret_memory_mib)
 {
         *ret_cpus = *ret_memory_mib = 0;
         for (const struct advance_place *p = q->advance; p; p = p->next)
-                if (p->of != except && advance_covers(p->of, at_ms)) {
+                if (p->of != except && !advance_is_placing(c, p->of) && advance_covers(p->of, at_ms)) {
                         *ret_cpus += p->cpus;
                         *ret_memory_mib += p->memory_mib;
                 }
@@ -305,6 +417,9 @@ void advances_pack(const struct core *c, struct buf *out)
                                                        .end_ms = a->end_ms,
                                                        .every_ms = a->every_ms,
                                                        .until_ms = a->until_ms,
+                                                       .request = a->request,
+                                                       .member = a->member,
+                                                       .moves = a->moves,
                                                        .rooms = rooms,
                                                        .room_count = a->place_count});
                 pack_u64(out, a->id);
@@ -332,6 +447,11 @@ void advances_unpack(struct core *c, struct unpack *in)
                         break;
                 }
                 advance_add(c, a);
+                if (!a->request || !job_may(c, a)) /* or the next order ends it: its job has left idle */
+                        continue;
+                job_move(c, a, JOB_RESERVED);
+                if (a->begun)
+                        job_move(c, a, JOB_AUTHORISED);
         }
         if (!in->bad)
                 c->advances->last_id = last_id;

@@ -588,6 +588,8 @@ int attributes_make(struct reader *r)
         if (!rc)
                 rc = accounts_make(r);
         if (!rc)
+                rc = meta_make(r);
+        if (!rc)
                 rc = policy_make(r);
         if (!rc && r->universe == UNIVERSE_DATA)
                 placement_policy(r);

@@ -287,6 +287,15 @@ const struct keyword keywords[] = {
         {"set_group_by", NULL, ACTS, STRING, "SetGroupBy", NULL,
          "The attribute of places whose value makes a group, `Group` if not given; it implies `set_within = group`. "
          "Drover's own."},
+        {"meta", "Meta", ACTS, OTHER, "Meta", NULL,
+         "`True`: of all places that could run the job the best is reserved for it, and the reservation moves while another one is "
+         "clearly better; see META JOBS. Drover's own."},
+        {"prefer", "MetaPrefer", ACTS, OTHER, "MetaPrefer", NULL,
+         "With `meta`: what is best: `time` (the default), `cost`, or the weight of the time against the cost, a number from 0 to 1. "
+         "Drover's own."},
+        {"parts", NULL, ACTS, OTHER, "CoAllocate", NULL,
+         "`together`: all jobs of the submit file, whatever each requires, are parts of one meta job, and start at one time, each at a "
+         "place that is reserved for it, or not at all. Drover's own."},
         {"max_materialize", "JobMaterializeLimit", ACTS, EXPR, "JobMaterializeLimit", NULL,
          "How many jobs of the request may be under way at once: given to a place, or held or idle again after that, and not ended."},
         {"max_idle", "materialize_max_idle JobMaterializeMaxIdle", ACTS, EXPR, "JobMaterializeMaxIdle", NULL,

@@ -214,6 +214,7 @@ int files_image(struct reader *r, const struct entry *e, struct str *ret_path, s
 int universe_make(struct reader *r); /* to be called before all others */
 int sets_make(struct reader *r);     /* to be called after universe_make */
 int accounts_make(struct reader *r);
+int meta_make(struct reader *r);
 int resources_make(struct reader *r);
 /* Sets NodeCount and TasksPerNode; multiplies the resources that resources_make has set. */
 int nodes_make(struct reader *r);

@@ -5,6 +5,7 @@
 #include "base/format/json_read.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "core/meta/meta.h"
 #include "core/query.h"
 #include "server/agents/agents.h"
 #include "server/loop/words.h"
@@ -310,6 +311,7 @@ static void write_doing(struct json *j, const struct entry *e)
 static void write_hop(struct server *s, struct json *j, const struct core_job *job, struct str owner,
                       const struct entry *e)
 {
+        struct core_meta meta;
         char id[48];
         snprintf(id, sizeof(id), "%llu.%u", (unsigned long long)job->request, job->member);
         json_open(j, '{');
@@ -341,6 +343,11 @@ static void write_hop(struct server *s, struct json *j, const struct core_job *j
                         buf_printf(&down, "it was given back: %s", e->back);
                 if (down.n)
                         json_kstr(j, "said", buf_view(&down));
+        }
+        if (core_job_meta(s->core, job->request, job->member, &meta) == 0 && meta.reserved) {
+                BUF_CLEANUP struct buf said = {0};
+                buf_printf(&said, "%s of %s is reserved for it: %s", meta.queue, meta.agent, meta.why);
+                json_kstr(j, "said", buf_view(&said));
         }
         if (job->state == JOB_HELD && job->hold_reason.n)
                 json_kstr(j, "error", job->hold_reason);
@@ -386,7 +393,7 @@ const char *attempt_location_back(struct server *s, uint64_t request, uint32_t m
         const struct entry *e = find_entry(s->attempt_locations, request, member);
         struct core_job job;
         bool there = e && e->back && core_job_get(s->core, request, member, &job) == 0 &&
-                     job.state == JOB_IDLE && job.fence == e->fence;
+                     job_state_is_idle(job.state) && job.fence == e->fence;
         return there ? e->back : NULL;
 }
 
@@ -404,7 +411,7 @@ bool attempt_location_write(struct server *s, struct json *j, uint64_t request, 
         if (core_request_get(s->core, request, &r) != 0 || core_job_get(s->core, request, member, &job) != 0)
                 return false;
         if (e && (e->fence != job.fence || !(e->failed ? job.state == JOB_HELD
-                                             : e->back ? job.state == JOB_IDLE
+                                             : e->back ? job_state_is_idle(job.state)
                                                        : job.agent != NULL)))
                 e = NULL;
         json_kint(j, "request", (int64_t)request);

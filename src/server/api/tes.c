@@ -270,7 +270,9 @@ static void read_ad(const struct row *r, struct arena *a, json_t **ret_kept, str
 static enum tes_state state_of(const struct row *r, const json_t *kept, struct str removed)
 {
         switch (r->state) {
-        case JOB_IDLE: return TES_QUEUED;
+        case JOB_IDLE:
+        case JOB_RESERVED:
+        case JOB_AUTHORISED: return TES_QUEUED;
         case JOB_MATCHED:
         case JOB_STAGING: return TES_INITIALIZING;
         case JOB_RUNNING: return TES_RUNNING;

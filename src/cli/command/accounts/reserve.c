@@ -84,6 +84,7 @@ static void print_reservation(struct cli *cli, struct view r)
 
         print_line(&out, "reservation", view_get(r, "id"));
         print_line(&out, "state", view_get(r, "state"));
+        print_line(&out, "job", view_get(r, "job"));
         print_line(&out, "owner", view_get(r, "owner"));
         print_time(cli, &out, "start", view_get(r, "start_ms"));
         print_time(cli, &out, "end", view_get(r, "end_ms"));

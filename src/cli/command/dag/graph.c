@@ -37,7 +37,7 @@ static enum dag_state job_node_state(const struct job_row *j)
                 return DAG_STATE_REMOVED;
         if (view_is(j->state, "held"))
                 return DAG_STATE_HELD;
-        if (view_is(j->state, "idle"))
+        if (job_is_idle(j->state))
                 return view_there(j->waits_for) ? DAG_STATE_WAITS : DAG_STATE_IDLE;
         return DAG_STATE_RUNNING;
 }

@@ -29,9 +29,15 @@ static void add_details(struct buf *out, struct view event)
 
 /* ---- the trace: steps of the job, with the part of the system that made each */
 
+/* The steps of a job that was submitted to the queue manager, and of one that was submitted to the meta
+ * scheduler, which has steps before and one after those that they share. */
 enum step {
         SUBMITTED,
+        ASKED,
+        QUOTED,
+        CHOSEN,
         BALANCE,
+        QUEUED,
         ARRIVED,
         LOOKED,
         RESERVED,
@@ -40,24 +46,38 @@ enum step {
         ENDED,
         FREED,
         WITHDRAWN,
+        REPORTED,
         TOLD,
         STEPS
 };
+enum { PLAIN = 1, META = 2 }; /* in which of the two traces a step is */
 static const struct {
         const char *from, *to, *what;
+        int traces;
 } step_names[STEPS] = {
-        [SUBMITTED] = {"user", "queue manager", "submits the job"},
-        [BALANCE] = {"queue manager", "allocation manager", "checks the balance"},
-        [ARRIVED] = {"queue manager", "scheduler", "reports the new job"},
-        [LOOKED] = {"scheduler", "node manager", "looks at nodes and jobs until it can run"},
-        [RESERVED] = {"scheduler", "allocation manager", "reserves what it may cost"},
-        [MATCHED] = {"scheduler", "queue manager", "has it run"},
-        [HANDED] = {"queue manager", "process manager", "hands it over"},
-        [ENDED] = {"process manager", "queue manager", "reports its end"},
-        [FREED] = {"queue manager", "scheduler", "reports that its room is free"},
-        [WITHDRAWN] = {"queue manager", "allocation manager", "withdraws what it cost"},
-        [TOLD] = {"queue manager", "user", "reports how it ended"},
+        [SUBMITTED] = {"user", NULL, "submits the job", PLAIN | META},
+        [ASKED] = {"meta scheduler", "schedulers", "asks which could run it the soonest", META},
+        [QUOTED] = {"schedulers", "allocation manager", "ask for quotes", META},
+        [CHOSEN] = {"meta scheduler", "scheduler", "reserves the best place", META},
+        [BALANCE] = {"queue manager", "allocation manager", "checks the balance", PLAIN},
+        [QUEUED] = {"meta scheduler", "queue manager", "stages and queues the job", META},
+        [ARRIVED] = {"queue manager", "scheduler", "reports the new job", PLAIN | META},
+        [LOOKED] = {"scheduler", "node manager", "looks at nodes and jobs until it can run", PLAIN | META},
+        [RESERVED] = {"scheduler", "allocation manager", "reserves what it may cost", PLAIN | META},
+        [MATCHED] = {"scheduler", "queue manager", "has it run", PLAIN | META},
+        [HANDED] = {"queue manager", "process manager", "hands it over", PLAIN | META},
+        [ENDED] = {"process manager", "queue manager", "reports its end", PLAIN | META},
+        [FREED] = {"queue manager", "scheduler", "reports that its room is free", PLAIN | META},
+        [WITHDRAWN] = {"queue manager", "allocation manager", "withdraws what it cost", PLAIN | META},
+        [REPORTED] = {"scheduler", "meta scheduler", "reports its end", META},
+        [TOLD] = {NULL, "user", "reports how it ended", PLAIN | META},
 };
+/* The user speaks with the queue manager, or with the meta scheduler. */
+static struct str party(const char *name, int which)
+{
+        return str_of(name ? name : which == META ? "meta scheduler" : "queue manager");
+}
+
 static const struct table_column trace_columns[] = {{"STEP", true, false},
                                                     {"TIME", false, false},
                                                     {"FROM", false, false, false, false, true},
@@ -66,6 +86,7 @@ static const struct table_column trace_columns[] = {{"STEP", true, false},
                                                     {"DETAILS", false, true, false, true}};
 
 struct trace {
+        int which; /* PLAIN or META */
         struct {
                 int64_t at_ms; /* 0: the step was not reached */
                 struct buf text;
@@ -107,6 +128,25 @@ static void trace_bank(struct trace *t, struct view event)
         }
 }
 
+/* The reservation of a meta job: made, moved, authorised, released. */
+static void trace_reservation(struct trace *t, struct view event)
+{
+        struct buf text BUF_CLEANUP = {0};
+
+        view_text(view_get(event, "text"), &text);
+        if (str_starts(buf_view(&text), STR("authorised"))) {
+                trace_set(t, QUEUED, event, buf_z(&text));
+                trace_set(t, ARRIVED, event, "");
+        } else if (str_starts(buf_view(&text), STR("released"))) {
+                trace_clear(t, ASKED);
+        } else {
+                trace_clear(t, ASKED);
+                trace_set(t, ASKED, event, "");
+                trace_set(t, QUOTED, event, "");
+                trace_set(t, CHOSEN, event, buf_z(&text));
+        }
+}
+
 static void trace_end(struct trace *t, struct view event)
 {
         struct buf text BUF_CLEANUP = {0};
@@ -114,6 +154,7 @@ static void trace_end(struct trace *t, struct view event)
         view_text(view_get(event, "text"), &text);
         trace_set(t, ENDED, event, buf_z(&text));
         trace_set(t, FREED, event, "");
+        trace_set(t, REPORTED, event, "");
         trace_set(t, TOLD, event, "by drover wait, the job's log and notices");
 }
 
@@ -123,8 +164,11 @@ static void trace_event(struct trace *t, struct view event)
         struct buf place BUF_CLEANUP = {0};
 
         if (view_is(what, "submitted")) {
-                for (enum step i = SUBMITTED; i <= ARRIVED; i++)
+                trace_set(t, SUBMITTED, event, "");
+                for (enum step i = BALANCE; t->which == PLAIN && i <= ARRIVED; i++)
                         trace_set(t, i, event, "");
+        } else if (view_is(what, "reservation")) {
+                trace_reservation(t, event);
         } else if (view_is(what, "matched")) {
                 trace_clear(t, LOOKED);
                 view_text(view_get(event, "queue"), &place);
@@ -149,15 +193,18 @@ static void print_trace_json(const struct trace *t)
 {
         struct buf out BUF_CLEANUP = {0};
         struct json j = {.out = &out};
+        int number = 0;
 
         json_open(&j, '{');
         json_key(&j, "steps");
         json_open(&j, '[');
         for (int i = 0; i < STEPS; i++) {
+                if (!(step_names[i].traces & t->which))
+                        continue;
                 json_open(&j, '{');
-                json_kint(&j, "step", i + 1);
-                json_kstrz(&j, "from", step_names[i].from);
-                json_kstrz(&j, "to", step_names[i].to);
+                json_kint(&j, "step", ++number);
+                json_kstr(&j, "from", party(step_names[i].from, t->which));
+                json_kstr(&j, "to", party(step_names[i].to, t->which));
                 json_kstrz(&j, "what", step_names[i].what);
                 json_key(&j, "at_ms");
                 if (t->steps[i].at_ms)
@@ -173,12 +220,12 @@ static void print_trace_json(const struct trace *t)
         cli_print(&out);
 }
 
-static int print_trace(struct cli *cli, struct view events)
+static int print_trace(struct cli *cli, struct view root)
 {
+        struct trace t = {.which = view_true(view_get(root, "meta")) ? META : PLAIN};
+        struct view events = view_get(root, "events"), event;
         struct table table TABLE_CLEANUP;
-        struct trace t = {.steps = {{0}}};
-        struct view event;
-        int code;
+        int code, number = 0;
 
         for (size_t at = 0; view_next(events, &at, &event);)
                 trace_event(&t, event);
@@ -187,10 +234,12 @@ static int print_trace(struct cli *cli, struct view events)
                 print_trace_json(&t);
         } else if (code == 0) {
                 for (int i = 0; i < STEPS; i++) {
-                        table_format(&table, "%d", i + 1);
+                        if (!(step_names[i].traces & t.which))
+                                continue;
+                        table_format(&table, "%d", ++number);
                         table_time(&table, t.steps[i].at_ms, cli->now_ms);
-                        table_text(&table, str_of(step_names[i].from));
-                        table_text(&table, str_of(step_names[i].to));
+                        table_text(&table, party(step_names[i].from, t.which));
+                        table_text(&table, party(step_names[i].to, t.which));
                         table_text(&table, str_of(step_names[i].what));
                         table_text(&table, buf_view(&t.steps[i].text));
                 }
@@ -214,7 +263,7 @@ int cmd_log(struct cli *cli, const struct options *o)
         if (code != 0)
                 return code;
         if (options_flag(o, "trace"))
-                return print_trace(cli, view_get(answer.root, "events"));
+                return print_trace(cli, answer.root);
         if (api_print_json(cli, &answer))
                 return CLI_OK;
         events = view_get(answer.root, "events");

@@ -173,7 +173,7 @@ static bool join_range(struct listing *l, const struct job_row *j)
 
         view_text(j->id, &id_text);
         if (!cli_plain(l->cli) || view_integer(j->starts, 0) > 0 ||
-            !(view_is(j->state, "idle") || view_is(j->state, "held") || view_is(j->state, "removed")) ||
+            !(job_is_idle(j->state) || view_is(j->state, "held") || view_is(j->state, "removed")) ||
             id_parse(buf_view(&id_text), &id, NULL) != 0)
                 return false;
         view_text(j->owner, &owner);
@@ -234,7 +234,7 @@ static int add_job(void *arg, struct view job)
         if (!join_range(l, &j))
                 add_job_row(l, &j);
         l->rows++;
-        if (view_is(j.state, "idle"))
+        if (job_is_idle(j.state))
                 l->idle++;
         else if (view_is(j.state, "running"))
                 l->running++;

@@ -212,7 +212,7 @@ static void add_why(struct page *p, const char *id)
         size_t at = 0;
         bool first = true;
 
-        if (!view_is(p->row.state, "idle"))
+        if (!job_is_idle(p->row.state))
                 return;
         buf_printf(&path, "/v1/jobs/%s/why", id);
         if (api_call(p->cli, &(struct api_request){.path = buf_z(&path)}, &answer, NULL) != 0)

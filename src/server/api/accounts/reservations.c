@@ -69,6 +69,12 @@ static void write_reservation(struct json *j, const struct call *c, const struct
         if (a->until_ms)
                 json_kint(j, "until_ms", a->until_ms);
         json_kint(j, "used_ms", a->used_ms);
+        if (a->request && may_see(c, a)) {
+                BUF_CLEANUP struct buf job = {0};
+
+                buf_printf(&job, "%llu.%u", (unsigned long long)a->request, a->member);
+                json_kstr(j, "job", buf_view(&job));
+        }
         if (may_see(c, a)) {
                 write_text(j, "users", a->users);
                 write_text(j, "groups", a->groups);
@@ -229,7 +235,7 @@ static bool users_may(struct server *s, struct call *c, const struct core_reserv
         bool named = false;
 
         for (const struct advance *a = core_reserved_first(s->core); a; a = a->next)
-                own += str_eqz(str_of(a->owner), c->who);
+                own += !a->request && str_eqz(str_of(a->owner), c->who);
         while (rest.n && str_cut(&rest, ',', &one)) {
                 MEM_CLEANUP char *pattern = str_dupz(one);
 

@@ -7,6 +7,7 @@
 #include "base/system/clock.h"
 #include "core/lifecycle/lots.h"
 #include "core/lifecycle/reservations.h"
+#include "core/meta/meta.h"
 #include "core/query.h"
 #include "server/agents/attempt_location.h"
 #include "server/api/explain/limits.h"
@@ -76,6 +77,59 @@ static void say_count(struct json *j, unsigned n, const char *one, const char *m
         why_line_add(j, STR_FMT "%u" STR_FMT, STR_ARG(before), n, STR_ARG(rest));
 }
 
+/* Explains where a meta job is reserved, and why there. Returns whether the job is one. */
+static bool explain_meta(struct json *j, struct core *core, const struct core_job *job)
+{
+        BUF_CLEANUP struct buf parts = {0}, moves = {0};
+        struct core_meta m;
+        int64_t in_s;
+
+        if (core_job_meta(core, job->request, job->member, &m) != 0)
+                return false;
+        if (m.parts > 1)
+                buf_printf(&parts, ", for all %u parts of the job from one time on", m.parts);
+        if (!m.reserved) {
+                why_line_add(j, "It is a meta job, and starts where it is reserved for only: %s.", m.waits);
+                return true;
+        }
+        in_s = (m.start_ms - clock_wall_ms() + 999) / 1000;
+        if (m.moves)
+                buf_printf(&moves, " It has moved there %u time%s.", m.moves, m.moves == 1 ? "" : "s");
+        why_line_add(j, "It is %s at queue %s of agent %s from %s%lld s%s on%s, by reservation %llu.%s",
+                     job_state_name(job->state), m.queue, m.agent, in_s > 0 ? "in " : "",
+                     (long long)(in_s > 0 ? in_s : -in_s), in_s > 0 ? "" : " ago", buf_z(&parts),
+                     (unsigned long long)m.id, buf_z(&moves));
+        why_line_add(j, "When it was reserved: %s.", m.why);
+        return true;
+}
+
+static void write_meta(struct json *j, struct core *core, uint64_t request, uint32_t member)
+{
+        struct core_meta m;
+
+        json_key(j, "meta");
+        if (core_job_meta(core, request, member, &m) != 0) {
+                json_null(j);
+                return;
+        }
+        json_open(j, '{');
+        json_key(j, "prefer_time");
+        json_double(j, m.time);
+        json_kint(j, "parts", m.parts);
+        if (m.reserved) {
+                json_kint(j, "reservation", (int64_t)m.id);
+                json_kstrz(j, "agent", m.agent);
+                json_kstrz(j, "queue", m.queue);
+                json_kint(j, "start_ms", m.start_ms);
+                json_kint(j, "end_ms", m.end_ms);
+                json_kint(j, "moves", m.moves);
+                json_kstrz(j, "why", m.why);
+        } else {
+                json_kstrz(j, "waits", m.waits);
+        }
+        json_close(j, '}');
+}
+
 /* Explains what stops the job everywhere, before any queue is asked. Returns whether there is such a
  * thing. */
 static bool explain_limit(struct json *j, struct core *core, const struct core_job *job)
@@ -102,6 +156,8 @@ static bool explain_limit(struct json *j, struct core *core, const struct core_j
                 json_strz(j, says.text);
                 return true;
         }
+        if (explain_meta(j, core, job))
+                return true;
         if (core_job_space(core, job->request, job->member, &says) == 0) {
                 json_strz(j, says.text);
                 return true;
@@ -350,7 +406,7 @@ static bool explain_set(struct json *j, struct core *core, const struct core_job
         else if (s.state == CORE_GANG_BLOCKED)
                 why_line_add(j, "They wait for %llu.%u, which is %s.", (unsigned long long)job->request,
                              s.member, job_state_name(s.blocked));
-        if (s.state != CORE_GANG_WAITS)
+        if (s.state != CORE_GANG_WAITS || s.reserved)
                 return false;
         if (s.places)
                 buf_printf(&most, "%llu%s%s", (unsigned long long)s.places, *s.where ? " at " : "", s.where);
@@ -386,7 +442,7 @@ static void write_set(struct json *j, struct core *core, uint64_t request, uint3
         if (s.within == CORE_GANG_GROUP)
                 json_kstr(j, "group_by", s.group_by);
         json_kstrz(j, "state", states[s.state]);
-        if (s.state == CORE_GANG_WAITS) {
+        if (s.state == CORE_GANG_WAITS && !s.reserved) {
                 json_kint(j, "needs", s.left);
                 json_kint(j, "places", (int64_t)s.places);
                 json_kint(j, "places_ever", (int64_t)s.places_ever);
@@ -498,7 +554,7 @@ static void explain(struct json *j, struct core *core, const struct core_job *jo
                 core_job_dependencies(core, job->request, job->member, say_dependency, j);
         if (job->state == JOB_IDLE && job->waits) {
                 explain_idle(j, core, job, w, full, true);
-        } else if (job->state == JOB_IDLE) {
+        } else if (job_state_is_idle(job->state)) {
                 explain_idle(j, core, job, w, full, explain_limit(j, core, job) || waits);
                 explain_turn(j, core, job,
                              w->count[CORE_FITS] || w->count[CORE_BUSY] || w->count[CORE_STORE_DOWN]);
@@ -539,7 +595,7 @@ static void write_eta(struct json *j, struct core *c, const struct core_job *job
 /* Asks some queues. Returns whether there are more. */
 static bool ask_some(struct server *s, struct why *w, const struct core_job *job)
 {
-        if (job->state != JOB_IDLE)
+        if (!job_state_is_idle(job->state))
                 return false;
         if (core_eta_some(s->core, &w->times))
                 return true;
@@ -579,7 +635,7 @@ static void reply_why(struct server *s, struct call *c, struct why *w, const str
         explain(&j, s->core, job, w, turn_full(s->turn));
         if (waits_there)
                 why_line_add(&j, "%s", buf_z(&waits));
-        if (job->state == JOB_IDLE && attempt_location_back(s, job->request, job->member))
+        if (job_state_is_idle(job->state) && attempt_location_back(s, job->request, job->member))
                 why_line_add(&j, "It was given back: %s.",
                              attempt_location_back(s, job->request, job->member));
         if (job_state_has_attempt(job->state) && attempt_location_doing(s, job->request, job->member))
@@ -594,6 +650,7 @@ static void reply_why(struct server *s, struct call *c, struct why *w, const str
         write_eta(&j, s->core, job, waits_there && !job_state_runs(job->state));
         write_turn(&j, s->core, job->request, job->member);
         write_set(&j, s->core, job->request, job->member);
+        write_meta(&j, s->core, job->request, job->member);
         write_losses(&j, s->core, job);
         json_key(&j, "depends_on");
         json_open(&j, '[');
@@ -601,7 +658,7 @@ static void reply_why(struct server *s, struct call *c, struct why *w, const str
         json_close(&j, ']');
         json_key(&j, "agents");
         json_open(&j, '[');
-        if (job->state == JOB_IDLE && w->agents.n)
+        if (job_state_is_idle(job->state) && w->agents.n)
                 json_raw(&j, buf_view(&w->agents));
         json_close(&j, ']');
         json_key(&j, "changes");

@@ -104,7 +104,7 @@ static void write_reply(struct server *s, struct call *c)
 /* Notes the named jobs that the action did not reach. No state has changed since the action. */
 static void note_passed_over(struct server *s, struct act *x, const struct id *id, const struct set *named)
 {
-        const uint32_t wait = 1u << JOB_IDLE | 1u << JOB_HELD,
+        const uint32_t wait = 1u << JOB_IDLE | 1u << JOB_RESERVED | 1u << JOB_AUTHORISED | 1u << JOB_HELD,
                        ended = 1u << JOB_COMPLETED | 1u << JOB_REMOVED;
         uint32_t states = to_running(x) ? 1u << JOB_RUNNING
                           : id->some    ? wait

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "classad/print.h"
+#include "core/meta/meta.h"
 #include "core/query.h"
 #include "server/api/jobs/jobs.h"
 #include "server/api/routes.h"
@@ -169,9 +170,12 @@ static void write_log(struct server *s, struct call *c)
 static void make_log(struct server *s, struct call *c)
 {
         struct job *x = c->state;
+        struct core_job job = {.part = 0};
         struct log_writer w = {.j = {.out = &c->out}};
 
+        core_job_get(s->core, x->request, x->member, &job);
         json_open(&w.j, '{');
+        json_kbool(&w.j, "meta", core_part_is_meta(s->core, x->request, job.part));
         json_key(&w.j, "events");
         json_open(&w.j, '[');
         core_job_log(s->core, x->request, x->member, on_entry, &w);
@@ -209,7 +213,7 @@ static void read_log(struct server *s, struct call *c)
 
         x->row.request = x->request;
         x->row.member = x->member;
-        if (!jobs_fill_past(s, &c->arena, &x->row, false, STR("DroverLog"))) {
+        if (!jobs_fill_past(s, &c->arena, &x->row, false, STR("DroverLog,Meta,CoAllocate"))) {
                 call_core(c, make_log);
                 return;
         }
@@ -220,6 +224,9 @@ static void read_log(struct server *s, struct call *c)
         ad = json_loadb(x->row.ad.p, x->row.ad.n, 0, NULL);
         lines = json_object_get(ad, "DroverLog");
         json_open(&w.j, '{');
+        json_kbool(&w.j, "meta",
+                   json_is_true(json_object_get(ad, "Meta")) ||
+                           json_is_true(json_object_get(ad, "CoAllocate")));
         json_key(&w.j, "events");
         json_open(&w.j, '[');
         write_entry(&w, x->row.submitted_ms, STR("submitted"), 0, STR_NONE, STR_NONE, 0, STR_NONE);

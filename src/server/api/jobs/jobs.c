@@ -342,8 +342,8 @@ static bool read_states(struct call *c, struct str text, uint32_t *ret, bool *re
                                 *ret |= job_state_runs((enum job_state)i) ? 1u << i : 0;
                         /* not started yet, whether an agent has it or not */
                 } else if (strcmp(name, "idle") == 0) {
-                        for (unsigned i = JOB_IDLE; i < JOB_RUNNING; i++)
-                                *ret |= 1u << i;
+                        for (unsigned i = JOB_IDLE; i < JOB_STATES; i++)
+                                *ret |= i < JOB_RUNNING || job_state_is_idle((enum job_state)i) ? 1u << i : 0;
                 } else if (strcmp(name, "left") == 0) {
                         *ret_left = true;
                 } else if (job_state_parse(name, &state)) {
