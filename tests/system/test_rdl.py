@@ -161,3 +161,20 @@ def test_a_batch_system_as_dispatcher(instance, request, system):
     instance.wait("2")
     assert instance.read("all").split() == ["0", "1", "0", "2", "3", "1"]
     assert {h["queue"] for h in instance.history("1") + instance.history("2")} == {batch.name}
+
+
+def test_patterns_come_in_folders(instance):
+    """Where outputs are patterns each job of the next request gets what is in the folders of those that it waits for."""
+    instance.up()
+    instance.write("c.rdl.xml", composite(
+        '<Request ID="many" taskRef="t.many" appRef="sh" nProcesses="3"/>',
+        '<Request ID="two" taskRef="t.two" appRef="sh" datasetRef="many" resourceRef="pairs"/>', SHELL,
+        task("many", "for i in $(seq 0 $JOBINDEX); do echo $JOBINDEX >\"f $i.root\"; done; echo l >a.log",
+             ("*.root", "./f/$JOBID/"), ("*.log", "./f/$JOBID/")),
+        task("two", 'echo $INPUTFILECOUNT >o; while read -r f; do cat "$f"; done &lt;$FILELIST >>o; echo "$INPUTFILE1" >>o', ("o", "./o.$JOBINDEX")),
+        '<ResourceSpecifications ID="pairs" maxFilesPerProcess="2"/>'))
+    instance.cli("submit", "c.rdl.xml")
+    instance.wait("1")
+    for name, want in (("o.0", ["5", "l", "0", "l", "1", "1", "/f 0.root"]), ("o.1", ["4", "l", "2", "2", "2", "/f 0.root"])):
+        got = instance.read(name).split("\n")[:-1]
+        assert got[:-1] == want[:-1] and got[-1].endswith(want[-1]), got

@@ -75,6 +75,7 @@ struct reader {
         struct producer *producers;
         size_t producer_count, producer_cap;
         unsigned references;
+        bool folders; /* the lines that were appended last have folders */
         struct node *making;
         struct set *rows;
         size_t row_cap;
@@ -394,6 +395,7 @@ static int refer_one(struct reader *r, const struct node *n, const char *attribu
 struct files { /* of a request */
         struct sums_input *v;
         size_t n, cap;
+        bool folders; /* some of them are folders, whose files are known when the job begins */
 };
 
 static int make_node(struct reader *r, struct node *n, const struct xml *at);
@@ -407,10 +409,12 @@ static int add_flow(struct reader *r, struct node *n, struct node *from, const s
         uint64_t tag = r->producer_count + 1;
         int rc = make_node(r, from, at);
 
+        r->folders = false;
         if (rc == 0)
                 rc = node_lines(r, from, at, &lines);
         if (rc != 0)
                 return rc;
+        files->folders |= r->folders;
         if (lines.n == 0)
                 return schema_fail(at, r->err, ": %s has no <output>, so there are no files of it", from->id);
         if (buf_check(&lines))
@@ -540,6 +544,28 @@ static int add_producer(struct reader *r, const struct xml *at, uint64_t first, 
         return 0;
 }
 
+static bool is_pattern(struct str name)
+{
+        return memchr(name.p, '*', name.n) || memchr(name.p, '?', name.n) || memchr(name.p, '[', name.n);
+}
+
+/* Returns whether each job writes the files of the pattern into a folder that no other job writes into. */
+static bool has_own_folder(const struct output *o)
+{
+        return str_starts(o->to, STR("/")) && str_ends(o->to, STR("/")) &&
+               (str_search(o->to, STR("$(Process)")) >= 0 || str_search(o->to, STR("$(Row)")) >= 0 ||
+                str_search(o->to, STR("$(Step)")) >= 0);
+}
+
+/* Returns whether an earlier pattern of the task has the same folder as output i. */
+static bool is_same_folder(const struct node *n, size_t i)
+{
+        for (size_t k = 0; k < i; k++)
+                if (is_pattern(n->outputs[k].name) && str_eq(n->outputs[k].to, n->outputs[i].to))
+                        return true;
+        return false;
+}
+
 static int request_lines(struct reader *r, const struct node *n, const struct xml *at, struct buf *out)
 {
         const struct form_part *part = &r->form->parts[n->part];
@@ -556,14 +582,17 @@ static int request_lines(struct reader *r, const struct node *n, const struct xm
                         const struct output *o = &n->outputs[i];
                         size_t start = out->n;
 
-                        if (memchr(o->name.p, '*', o->name.n) || memchr(o->name.p, '?', o->name.n) ||
-                            memchr(o->name.p, '[', o->name.n))
+                        if (is_pattern(o->name) && !has_own_folder(o))
                                 return schema_fail(
                                         o->x, r->err,
                                         " is a pattern, and line %u reads what %s writes: which files there "
-                                        "will be must be known before; write an <output> for each file, or "
-                                        "have the task pack them into one",
+                                        "will be is not known before, so each job needs a folder for them, "
+                                        "as "
+                                        "toURL=\"file:/PATH/$JOBID/\"",
                                         at->line, n->id);
+                        if (is_pattern(o->name) && is_same_folder(n, i))
+                                continue;
+                        r->folders |= is_pattern(o->name);
                         rc = macro_expand(&w, o->to, out, NULL, r->err);
                         if (rc != 0)
                                 return schema_fail(o->x, r->err, " has a name of more than some MiB");
@@ -621,6 +650,23 @@ static int node_lines(struct reader *r, const struct node *n, const struct xml *
 }
 
 /* ---- making a request */
+
+/* Puts the files of folders in the place of these: in the list, and in the variables of the job. */
+static const char expand_folders[] =
+        "drover_list=$FILELIST FILELIST=$PWD/.rdl.list INPUTFILECOUNT=0\n"
+        "while IFS= read -r drover_file; do\n"
+        "        case $drover_file in\n"
+        "        */) for drover_one in \"$drover_file\"*; do\n"
+        "                    [ ! -f \"$drover_one\" ] || printf '%s\\n' \"$drover_one\"\n"
+        "            done ;;\n"
+        "        *) printf '%s\\n' \"$drover_file\" ;;\n"
+        "        esac\n"
+        "done <\"$drover_list\" >\"$FILELIST\"\n"
+        "while IFS= read -r drover_file; do\n"
+        "        [ $INPUTFILECOUNT -ge 1000 ] || export \"INPUTFILE$INPUTFILECOUNT=$drover_file\"\n"
+        "        INPUTFILECOUNT=$((INPUTFILECOUNT + 1))\n"
+        "done <\"$FILELIST\"\n"
+        "export FILELIST INPUTFILECOUNT\n";
 
 static void on_output(void *arg, const struct xml *x, struct str name, struct str to)
 {
@@ -787,6 +833,8 @@ static int make_request(struct reader *r, struct node *n, struct files *files)
         first = form_members(r->form); /* others were made meanwhile */
         buf_printf(&script, "export PROCESSID=$((PROCESSID - %llu)) JOBINDEX=$((JOBINDEX - %llu))\n",
                    (unsigned long long)first, (unsigned long long)first);
+        if (files->folders)
+                buf_addz(&script, expand_folders);
         sums_script(buf_view(&command), shell, files->n > 0, &script);
         request.task = task;
         request.limits = limits ? limits : &nothing;
@@ -911,6 +959,14 @@ static int make_edges(struct reader *r)
 
 /* ---- the table of a dry run */
 
+static bool waits_for(const struct node *n, const struct node *first)
+{
+        for (size_t i = 0; i < n->wait_count; i++)
+                if (n->waits[i].first == first)
+                        return true;
+        return false;
+}
+
 static void write_row(const struct node *n, struct buf *out)
 {
         BUF_CLEANUP struct buf after = {0}, files = {0};
@@ -920,8 +976,11 @@ static void write_row(const struct node *n, struct buf *out)
                 buf_printf(&after, "%s%s%s%s%s", i ? ", " : "", n->waits[i].first->id,
                            *n->waits[i].when ? " (" : "", n->waits[i].when + (*n->waits[i].when != 0),
                            *n->waits[i].when ? ")" : "");
-        for (size_t i = 0; i < n->inputs.n; i++)
+        for (size_t i = 0; i < n->inputs.n; i++) {
                 buf_printf(&files, "%s%s", i ? ", " : "", n->inputs.v[i]->id);
+                if (!waits_for(n, n->inputs.v[i]))
+                        buf_printf(&after, "%s%s", after.n ? ", " : "", n->inputs.v[i]->id);
+        }
         if (n->instead)
                 buf_printf(&after, "%sruns if %s fails", after.n ? "; " : "", n->instead->id);
         buf_printf(out, "  %-16s %8llu  %-16s %-16s %-20s %s\n", n->id,
