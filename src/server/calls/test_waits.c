@@ -129,11 +129,28 @@ static void test_waking_in_slices(void **state)
         assert_int_equal(woken, 3);
 }
 
+/* So are those that wait for any record, each once for records that came together. */
+static void test_waking_for_records_in_slices(void **state)
+{
+        struct server *s = server;
+
+        (void)state;
+        woken = 0;
+        for (int i = 0; i < 3; i++)
+                waits_park_durable(s, waiting_call("ann@local"), 60000, look_long);
+        waits_durable(s);
+        waits_durable(s);
+        assert_int_equal(woken, 1);
+        loop_run(s->loop);
+        assert_int_equal(woken, 3);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_requests_are_counted, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_waking_in_slices, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_waking_for_records_in_slices, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_waiting_is_shared, setup, teardown),
         };
 

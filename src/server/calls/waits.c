@@ -298,12 +298,16 @@ bool waits_any_durable(const struct server *s)
 void waits_durable(struct server *s)
 {
         struct waits *w = s->waits;
-        struct waiter *x = w->durable;
+        int64_t now = clock_boot_ms();
 
-        /* calls that park again during the loop go to a new list */
-        if (x)
-                x->at = &x;
-        w->durable = NULL;
-        while (x)
-                wake(w, x);
+        if (!w->durable)
+                return;
+        while (w->durable) { /* calls that park again meanwhile wait for the next records */
+                struct waiter *x = w->durable;
+
+                w->durable = x->next;
+                x->at = NULL;
+                make_due(w, x, now);
+        }
+        wake_due(w);
 }
