@@ -340,8 +340,8 @@ static int discover(const struct tool_output *o, const struct xml *x, struct buf
         struct str folder = str_of(xml_get(x, "directory") ? xml_get(x, "directory") : ".");
         bool plain = glob_of(pattern, &glob);
 
-        if (xml_get(x, "from_provided_metadata") || xml_get(x, "recurse") ||
-            xml_get(x, "match_relative_path"))
+        if (tool_says(x, "from_provided_metadata") || tool_says(x, "recurse") ||
+            tool_says(x, "match_relative_path"))
                 return tool_fail(x, err,
                                  "only a pattern and a directory are supported in <discover_datasets>");
         if (!is_plain_path(folder, ""))

@@ -29,7 +29,8 @@ struct datum {
         struct datum **items; /* LIST and MAP */
         struct str *keys;     /* MAP and collection */
         size_t n, cap;
-        struct datum *attributes; /* a MAP, or NULL: see datum_attribute */
+        struct datum *attributes;                     /* a MAP, or NULL: see datum_attribute */
+        const struct template_definition *definition; /* FUNCTION: of a template's #def; NULL: any other */
 };
 
 #define DATUM_ITEMS_MAX 100000u

@@ -359,6 +359,8 @@ static int read_dict(struct reader *r, struct datum **ret)
         return 0;
 }
 
+/* self: the value whose method NAME is called; a function, which has a name of its own; or NULL: a function
+ * of that name. */
 static int read_call(struct reader *r, struct datum *self, struct str name, struct datum **ret)
 {
         struct datum *arguments;
@@ -374,6 +376,8 @@ static int read_call(struct reader *r, struct datum *self, struct str name, stru
         *ret = none(r);
         if (rc != 0 || !r->live)
                 return rc;
+        if (self && self->kind == DATUM_FUNCTION)
+                return value_call(r->x, self, arguments, ret, r->err);
         return self ? method_call(r->x, self, name, arguments, ret, r->err)
                     : builtin_call(r->x, name, arguments, ret, r->err);
 }
@@ -559,7 +563,7 @@ static int read_variable(struct reader *r, bool tight, struct datum **ret)
         v = r->live ? datum_find(r->x->names, name) : NULL;
         if (r->p < r->end && *r->p == '(' && (!v || v->kind == DATUM_FUNCTION)) {
                 r->p++;
-                rc = read_call(r, NULL, v ? v->text : name, ret);
+                rc = read_call(r, v, name, ret);
         } else if (!v && (str_eqz(name, "True") || str_eqz(name, "False"))) {
                 *ret = datum_bool(r->x->arena, name.p[0] == 'T');
         } else if (str_eqz(name, "lambda")) {

@@ -19,6 +19,11 @@ struct expressions { /* variables and limits of an evaluation */
         unsigned steps;      /* steps taken so far */
         unsigned depth;
         bool filter; /* as in filters, a missing parameter is Python's None */
+        /* Calls a function that a template has defined; set by template_render, as what follows. */
+        int (*call)(struct expressions *x, const struct datum *function, const struct datum *arguments,
+                    struct datum **ret, struct err *err);
+        struct datum *shared; /* a DATUM_MAP: the variables that such functions find */
+        unsigned calls;       /* of such functions, in each other */
 };
 
 /* Evaluates the expression at the beginning of s; *ret_used: its length in bytes. Returns 0; -EINVAL or

@@ -322,7 +322,7 @@ static int call_map(struct call *c)
                 struct datum *one = datum_new(c->x->arena, DATUM_LIST), *made;
 
                 datum_add(c->x->arena, one, over->items[i]);
-                rc = builtin_call(c->x, argument(c, 0)->text, one, &made, c->err);
+                rc = value_call(c->x, argument(c, 0), one, &made, c->err);
                 if (rc == 0 && !datum_add(c->x->arena, list, made))
                         return too_many(c);
         }
@@ -332,8 +332,8 @@ static int call_map(struct call *c)
 
 /* ---- functions of names */
 
-/* Returns whether the variable, such as "input.name", exists. */
-static int call_var_exists(struct call *c)
+/* Returns the variable, such as "input.name", that the first argument names; NULL: there is none. */
+static struct datum *variable_named(const struct call *c)
 {
         struct str rest = argument(c, 0)->kind == DATUM_TEXT ? argument(c, 0)->text : STR_NONE, part;
         struct datum *v = c->x->names;
@@ -342,7 +342,29 @@ static int call_var_exists(struct call *c)
                 rest = str_skip(rest, 1);
         while (v && str_cut(&rest, '.', &part))
                 v = datum_attribute(v, part);
-        *c->ret = datum_bool(c->x->arena, v != NULL && v != c->x->names);
+        return v == c->x->names ? NULL : v;
+}
+
+static int call_var_exists(struct call *c)
+{
+        *c->ret = datum_bool(c->x->arena, variable_named(c) != NULL);
+        return 0;
+}
+
+static int call_get_var(struct call *c)
+{
+        *c->ret = variable_named(c);
+        if (!*c->ret)
+                *c->ret = argument(c, 1);
+        return *c->ret ? 0 : err_set(c->err, -EINVAL, "getVar(): there is no such variable");
+}
+
+static int call_hasattr(struct call *c)
+{
+        const struct datum *name = argument(c, 1);
+
+        *c->ret = datum_bool(c->x->arena,
+                             name->kind == DATUM_TEXT && datum_attribute(argument(c, 0), name->text));
         return 0;
 }
 
@@ -403,6 +425,8 @@ static const struct verb functions[] = {
         {"all", 1, 1, call_all},
         {"map", 2, 2, call_map},
         {"varExists", 1, 1, call_var_exists},
+        {"getVar", 1, 2, call_get_var},
+        {"hasattr", 2, 2, call_hasattr},
         {"os.path.basename", 1, 1, call_basename},
         {"os.path.dirname", 1, 1, call_dirname},
         {"os.path.join", 1, 16, call_join},
@@ -418,6 +442,13 @@ int builtin_call(struct expressions *x, struct str name, const struct datum *arg
         struct call c = {x, NULL, arguments, ret, err};
 
         return call_verb(functions, sizeof(functions) / sizeof(*functions), name, "", &c);
+}
+
+int value_call(struct expressions *x, const struct datum *function, const struct datum *arguments,
+               struct datum **ret, struct err *err)
+{
+        return function->definition ? x->call(x, function, arguments, ret, err)
+                                    : builtin_call(x, function->text, arguments, ret, err);
 }
 
 struct datum *builtin_named(struct expressions *x, struct str name)

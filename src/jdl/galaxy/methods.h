@@ -6,6 +6,9 @@
 /* calls NAME(arguments) */
 int builtin_call(struct expressions *x, struct str name, const struct datum *arguments, struct datum **ret,
                  struct err *err);
+/* The same of a value that is a function, also of one that a template has defined. */
+int value_call(struct expressions *x, const struct datum *function, const struct datum *arguments,
+               struct datum **ret, struct err *err);
 /* Returns the function of this name as a value; NULL: there is none. */
 struct datum *builtin_named(struct expressions *x, struct str name);
 /* Calls self.NAME(arguments); append and extend change self. */

@@ -56,11 +56,14 @@ static int find_format(struct tool *t, const struct xml *x, struct str *ret, str
         for (const struct xml *w = xml_child(change, "when"); w; w = xml_next(w, "when")) {
                 const struct datum *v = xml_get(w, "input") ? parameter(t, xml_get(w, "input")) : NULL;
 
-                if (!v || !xml_get(w, "value") || !xml_get(w, "format"))
+                if (!xml_get(w, "input") || !xml_get(w, "value") || !xml_get(w, "format"))
                         return tool_fail(w, err,
                                          "<when> of change_format is supported with input, value and format");
-                if (str_eqz(written_of(t, v), xml_get(w, "value")))
+                /* As in Galaxy a parameter that is not there, say of another case, counts for nothing. */
+                if (v && str_eqz(written_of(t, v), xml_get(w, "value"))) {
                         *ret = str_of(xml_get(w, "format"));
+                        break;
+                }
         }
         for (size_t i = 0; i < ret->n; i++)
                 if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", ret->p[i]))

@@ -15,8 +15,22 @@ struct renderer {
         size_t at;
         struct buf *out;
         unsigned depth;
-        enum { GO_ON, BREAK, CONTINUE } flow;
+        enum { GO_ON, BREAK, CONTINUE, RETURN } flow;
+        struct datum *returned; /* with RETURN */
         struct err *err;
+};
+
+#define PARAMETERS_MAX 16
+#define CALLS_MAX      8 /* of functions, in each other */
+
+/* What #def has made. The text is its body, and the directive that ends it. */
+struct template_definition {
+        const char *file;
+        unsigned line;
+        struct str text;
+        struct str names[PARAMETERS_MAX];
+        struct datum *values[PARAMETERS_MAX]; /* where none is given; NULL: it must be */
+        size_t n;
 };
 
 struct directive {
@@ -56,16 +70,15 @@ static size_t line_end(const struct renderer *r, size_t at)
 
 /* ---- directives */
 
-static const char *const supported[] = {"if",     "elif",       "else if", "else",    "end if",
-                                        "unless", "end unless", "for",     "end for", "set",
-                                        "silent", "echo",       "slurp",   "break",   "continue",
-                                        "pass",   "raw",        "import",  "from",    "assert"};
+static const char *const supported[] = {"if",         "elif",   "else if",  "else",    "end if", "unless",
+                                        "end unless", "for",    "end for",  "set",     "silent", "echo",
+                                        "slurp",      "break",  "continue", "pass",    "raw",    "import",
+                                        "from",       "assert", "def",      "end def", "return"};
 static const char *const refused[] = {
-        "def",       "end def", "while",    "end while", "try",        "end try", "except",
-        "finally",   "raise",   "include",  "extends",   "implements", "attr",    "block",
-        "end block", "call",    "end call", "cache",     "filter",     "repeat",  "with",
-        "return",    "stop",    "del",      "compiler",  "encoding",   "arg",     "macro",
-        "defmacro",  "closure", "super",    "global",    "yield",      "shBang",  "end raw"};
+        "while",   "end while",  "try",     "end try", "except",    "finally",  "raise",    "include",
+        "extends", "implements", "attr",    "block",   "end block", "call",     "end call", "cache",
+        "filter",  "repeat",     "with",    "stop",    "del",       "compiler", "encoding", "arg",
+        "macro",   "defmacro",   "closure", "super",   "global",    "yield",    "shBang",   "end raw"};
 
 /* Returns the length of the directive at s if it is this one, with any blanks between its words; otherwise
  * 0. */
@@ -316,7 +329,7 @@ static int do_for(struct renderer *r, const struct directive *d, bool live)
         if (rc == 0)
                 rc = finish(r, d, live);
         inside = r->at;
-        for (size_t i = 0; rc == 0 && list && i < list->n && r->flow != BREAK; i++) {
+        for (size_t i = 0; rc == 0 && list && i < list->n && r->flow != BREAK && r->flow != RETURN; i++) {
                 r->at = inside;
                 r->flow = GO_ON;
                 rc = expression_bind(r->x, &targets, list->items[i], r->err);
@@ -328,12 +341,22 @@ static int do_for(struct renderer *r, const struct directive *d, bool live)
                 rc = render_block(r, true, stops, &stop);
                 end = r->at;
         }
-        r->flow = GO_ON;
+        if (r->flow != RETURN)
+                r->flow = GO_ON;
         if (rc == 0 && !end) {
                 r->at = inside;
                 rc = render_block(r, false, stops, &stop);
         }
         return rc == 0 ? finish(r, &stop, live) : rc;
+}
+
+/* Sets a variable; shared: functions find it as well. */
+static int put(struct renderer *r, const struct directive *d, struct str name, struct datum *v, bool shared)
+{
+        if (!datum_put(r->x->arena, r->x->names, name, v) ||
+            (shared && !datum_put(r->x->arena, r->x->shared, name, v)))
+                return fail_at(r, d->begin, -E2BIG, "there are more than %u variables", DATUM_ITEMS_MAX);
+        return 0;
 }
 
 /* Reads "#set $x = 1", "#set global $x" or "#set $x += 1". */
@@ -342,10 +365,11 @@ static int do_set(struct renderer *r, const struct directive *d)
         struct datum *v, *before;
         struct str name;
         size_t at;
-        bool add;
+        bool add, global = take_word(r, "global");
         int rc;
 
-        take_word(r, "global");
+        if (global && r->x->calls)
+                return fail_at(r, d->begin, -EINVAL, "#set global within #def is not supported");
         while (r->at < r->text.n && (strchr(" \t$", r->text.p[r->at])))
                 r->at++;
         at = r->at;
@@ -365,17 +389,20 @@ static int do_set(struct renderer *r, const struct directive *d)
                 return fail_at(r, d->begin, -EINVAL, "there is no variable " STR_FMT, STR_ARG(name));
         if (rc == 0 && add && (rc = expression_add(r->x, before, v, &v, r->err)) != 0)
                 return fail_at(r, d->begin, rc, "%s", r->err->text);
-        if (rc == 0 && !datum_put(r->x->arena, r->x->names, name, v))
-                rc = fail_at(r, d->begin, -E2BIG, "there are more than %u variables", DATUM_ITEMS_MAX);
-        return rc;
+        return rc == 0 ? put(r, d, name, v, global) : rc;
+}
+
+static void take_blanks(struct renderer *r)
+{
+        while (r->at < r->text.n && strchr(" \t", r->text.p[r->at]))
+                r->at++;
 }
 
 static struct str take_name(struct renderer *r)
 {
         size_t at;
 
-        while (r->at < r->text.n && strchr(" \t", r->text.p[r->at]))
-                r->at++;
+        take_blanks(r);
         at = r->at;
         while (r->at < r->text.n &&
                (isalnum((unsigned char)r->text.p[r->at]) || strchr("_.", r->text.p[r->at])))
@@ -385,8 +412,7 @@ static struct str take_name(struct renderer *r)
 
 static bool take_comma(struct renderer *r)
 {
-        while (r->at < r->text.n && strchr(" \t", r->text.p[r->at]))
-                r->at++;
+        take_blanks(r);
         r->at += r->at < r->text.n && r->text.p[r->at] == ',';
         return r->text.p[r->at - 1] == ',';
 }
@@ -396,6 +422,7 @@ static bool take_comma(struct renderer *r)
 static int do_import(struct renderer *r, const struct directive *d)
 {
         struct str from = STR_NONE;
+        int rc;
 
         if (strcmp(d->name, "from") == 0) {
                 from = take_name(r);
@@ -420,10 +447,11 @@ static int do_import(struct renderer *r, const struct directive *d)
                         as = str_head(as, (size_t)str_find(as, '.'));
                         v = datum_function(r->x->arena, as);
                 }
-                if (!as.n || !datum_put(r->x->arena, r->x->names, as, v))
+                if (!as.n)
                         return fail_at(r, d->begin, -EINVAL, "#%s without a name", d->name);
-        } while (take_comma(r));
-        return 0;
+                rc = put(r, d, as, v, true);
+        } while (rc == 0 && take_comma(r));
+        return rc;
 }
 
 /* Reads "assert CONDITION, text". */
@@ -464,6 +492,139 @@ static int do_raw(struct renderer *r, const struct directive *d, bool live)
         return finish(r, &end, live);
 }
 
+static int do_return(struct renderer *r, const struct directive *d)
+{
+        if (!r->x->calls)
+                return fail_at(r, d->begin, -EINVAL, "#return outside of #def");
+        r->flow = RETURN;
+        r->returned = datum_new(r->x->arena, DATUM_NONE);
+        return str_trim(directive_text(r)).n ? read_expression(r, &r->returned) : 0;
+}
+
+/* Reads "(a, $b=1)" behind the name of a function. */
+static int read_parameters(struct renderer *r, const struct directive *d, struct template_definition *def)
+{
+        if (!str_starts(rest_of(r), STR("(")))
+                return 0;
+        r->at++;
+        for (;; def->n++) {
+                int rc = 0;
+
+                while (r->at < r->text.n && strchr(" \t\n$", r->text.p[r->at]))
+                        r->at++;
+                if (str_starts(rest_of(r), STR(")"))) {
+                        r->at++;
+                        return 0;
+                }
+                if (def->n == PARAMETERS_MAX)
+                        return fail_at(r, d->begin, -E2BIG, "a function has more than %d parameters",
+                                       PARAMETERS_MAX);
+                def->names[def->n] = arena_str(r->x->arena, take_name(r));
+                take_blanks(r);
+                if (str_starts(rest_of(r), STR("="))) {
+                        r->at++;
+                        rc = read_expression(r, &def->values[def->n]);
+                }
+                if (rc != 0)
+                        return rc;
+                if (!def->names[def->n].n || (!take_comma(r) && !str_starts(rest_of(r), STR(")"))))
+                        return fail_at(r, d->begin, -EINVAL,
+                                       "#def is supported as `#def name(a, b=expression)`");
+        }
+}
+
+static int do_def(struct renderer *r, const struct directive *d, bool live)
+{
+        static const char *const stops[] = {"end def", NULL};
+        struct template_definition *def = arena_alloc(r->x->arena, sizeof(*def));
+        struct str name = take_name(r);
+        struct directive stop;
+        struct datum *v;
+        size_t inside;
+        int rc = 0;
+
+        *def = (struct template_definition){.file = r->file, .line = r->line};
+        if (live)
+                rc = read_parameters(r, d, def);
+        else
+                skip_expression(r);
+        skip_colon(r);
+        if (rc == 0 && !name.n)
+                rc = fail_at(r, d->begin, -EINVAL, "#def without a name");
+        if (rc == 0)
+                rc = finish(r, d, live);
+        inside = r->at;
+        if (rc == 0)
+                rc = render_block(r, false, stops, &stop);
+        if (rc == 0 && live) {
+                for (size_t i = 0; i < inside; i++)
+                        def->line += r->text.p[i] == '\n';
+                def->text = arena_str(r->x->arena, str_make(r->text.p + inside, r->at - inside));
+                v = datum_function(r->x->arena, name);
+                v->definition = def;
+                rc = put(r, d, name, v, true);
+        }
+        return rc == 0 ? finish(r, &stop, live) : rc;
+}
+
+static struct datum *copy_names(struct arena *a, const struct datum *names)
+{
+        struct datum *copy = datum_new(a, DATUM_MAP);
+
+        for (size_t i = 0; i < names->n; i++) {
+                datum_add(a, copy, names->items[i]);
+                copy->keys[i] = names->keys[i];
+        }
+        return copy;
+}
+
+/* Calls a function: its body sees its arguments and what the template was given, not what the caller has set.
+ */
+static int call_definition(struct expressions *x, const struct datum *function, const struct datum *arguments,
+                           struct datum **ret, struct err *err)
+{
+        static const char *const stops[] = {"end def", NULL};
+        const struct template_definition *def = function->definition;
+        BUF_CLEANUP struct buf out = {.max = EXPRESSION_TEXT_MAX};
+        struct renderer r = {
+                .x = x, .file = def->file, .line = def->line, .text = def->text, .out = &out, .err = err};
+        struct datum *caller = x->names, *names;
+        struct directive stop;
+        unsigned depth = x->depth; /* the expressions of the body count from 0 */
+        int rc;
+
+        x->steps += (unsigned)((def->text.n + x->shared->n) / 16);
+        if (x->steps > EXPRESSION_STEPS_MAX)
+                return err_set(err, -E2BIG, "it takes more than %u steps", EXPRESSION_STEPS_MAX);
+        if (x->calls == CALLS_MAX)
+                return err_set(err, -EINVAL, "functions call each other too deep");
+        if (arguments->n > def->n)
+                return err_set(err, -EINVAL, STR_FMT "() has %zu arguments", STR_ARG(function->text),
+                               arguments->n);
+        names = copy_names(x->arena, x->shared);
+        for (size_t i = 0; i < def->n; i++) {
+                struct datum *v = i < arguments->n ? arguments->items[i] : def->values[i];
+
+                if (!v)
+                        return err_set(err, -EINVAL, STR_FMT "() lacks its argument " STR_FMT,
+                                       STR_ARG(function->text), STR_ARG(def->names[i]));
+                if (!datum_put(x->arena, names, def->names[i], v))
+                        return err_set(err, -E2BIG, "there are more than %u variables", DATUM_ITEMS_MAX);
+        }
+        x->names = names;
+        x->calls++;
+        rc = render_block(&r, true, stops, &stop);
+        x->calls--;
+        x->names = caller;
+        x->depth = depth;
+        if (rc != 0)
+                return rc;
+        if (stop.clear)
+                drop_blanks(&out);
+        *ret = r.returned;
+        return r.flow == RETURN ? 0 : expression_text(x, &out, ret, err);
+}
+
 static int do_simple(struct renderer *r, const struct directive *d, bool live)
 {
         struct datum *v;
@@ -482,6 +643,8 @@ static int do_simple(struct renderer *r, const struct directive *d, bool live)
                 rc = do_import(r, d);
         else if (strcmp(d->name, "assert") == 0)
                 rc = do_assert(r, d);
+        else if (strcmp(d->name, "return") == 0)
+                rc = do_return(r, d);
         else if (strcmp(d->name, "break") == 0)
                 r->flow = BREAK;
         else if (strcmp(d->name, "continue") == 0)
@@ -501,6 +664,8 @@ static int do_directive(struct renderer *r, const struct directive *d, bool live
                 return do_for(r, d, live);
         if (strcmp(d->name, "raw") == 0)
                 return do_raw(r, d, live);
+        if (strcmp(d->name, "def") == 0)
+                return do_def(r, d, live);
         if (strcmp(d->name, "else") == 0 || strcmp(d->name, "elif") == 0 || strcmp(d->name, "else if") == 0 ||
             strncmp(d->name, "end ", 4) == 0)
                 return fail_at(r, d->begin, -EINVAL, "#%s without its beginning", d->name);
@@ -624,9 +789,10 @@ static int render_block(struct renderer *r, bool live, const char *const *stops,
                 rc = fail_at(r, begin, -E2BIG, "more than %u bytes are written", (unsigned)r->out->max);
         if (rc == 0 && stops && !stopped)
                 rc = fail_at(r, begin, -EINVAL, "what began before this line has no #%s",
-                             is_one_of("end for", stops)  ? "end for"
-                             : is_one_of("end if", stops) ? "end if"
-                                                          : "end unless");
+                             is_one_of("end for", stops)   ? "end for"
+                             : is_one_of("end if", stops)  ? "end if"
+                             : is_one_of("end def", stops) ? "end def"
+                                                           : "end unless");
         return rc;
 }
 
@@ -639,5 +805,7 @@ int template_render(struct expressions *x, const char *file, unsigned line, stru
 
         if (!out->max)
                 out->max = TEMPLATE_OUT_MAX;
+        x->call = call_definition;
+        x->shared = copy_names(x->arena, x->names);
         return render_block(&r, true, NULL, NULL);
 }

@@ -147,7 +147,7 @@ static void directives(void **state)
         written("#!/bin/sh\n# a comment of the shell\n", "#!/bin/sh\n# a comment of the shell\n");
         refused("#if 1\n", "no #end if");
         refused("#end for\n", "#end for without its beginning");
-        refused("\n#def f(x)\n", "t:2: #def is not supported");
+        refused("\n#while f(x)\n", "t:2: #while is not supported");
         refused("#if $n 5\n#end if", "'5' behind #if is not understood");
         refused("#for $x in $n\n#end for", "a for goes through a list, not a int");
         refused("#set $d['x'] = 1\n", "#set is supported as");
@@ -229,11 +229,57 @@ static void sections(void **state)
         arena_reset(&arena);
 }
 
+static void functions(void **state)
+{
+        BUF_CLEANUP struct buf deep = {0};
+
+        (void)state;
+        written("#def f(x, $y='b')\n<$x$y>\n#end def\n${f(1)}${f($n, 'c')}$f(s)", "<1b>\n<5c>\n<a bb>\n");
+        written("#def f(x):\n  #if $x is None\n  #return 'none'\n  #end if\n  #for $i in $list\n#if $i == 2\n"
+                "#return $i * 10\n#end if\n#end for\n#end def\n$f(None) $f(1)",
+                "none 20");
+        written("#def f(x)\n#return\n#end def\n[$f(1)] #echo $f(1) is None#", "[] True");
+        written("#def g(x)\n#return $x + 1\n#end def\n#def f(x)\n#return $g($x) * 2\n#end def\n"
+                "#set $y = [$f(i) for i in $list]\n$y ${map(g, $list)}",
+                "[4, 6, 8] [2, 3, 4]");
+        written("#def f()#$varExists('n')$getVar('no', 7)#end def#$f()", "True7");
+        /* What the caller sets is its own, what a function sets too; modules are everybody's. */
+        written("#import re\n#set $n = 6\n#set global $m = 1\n#def f()\n#set $k = $n\n#return re.sub('5', "
+                "'x', "
+                "str($k)) + str($m)\n#end def\n$f() $n $varExists('k')",
+                "x1 6 False");
+        written("#if False\n#def f(x='#')\n#end def\n#end if\n$varExists('f')", "False");
+        written("#echo hasattr($d.file, 'ext')# #echo hasattr($d.file, 'no')#", "True False");
+        refused("\n#def f(x)\n$x\n", "t:3: what began before this line has no #end def");
+        refused("#def f(x)\n#end def\n$f()", "f() lacks its argument x");
+        refused("#def f(x)\n#end def\n$f(1, 2)", "f() has 2 arguments");
+        refused("#def f(*x)\n#end def\n", "#def is supported as");
+        refused("#def f(x)\n\n$x.no\n#end def\n\n$f(1)", "t:3: ");
+        refused("#def f(x)\n#set $y = 1\n#end def\n#silent $f(1)\n$y", "no variable y");
+        refused("#def f(x)\n#set global $y = 1\n#end def\n$f(1)", "within #def");
+        refused("#return 1", "outside of #def");
+        refused("#def f(x)\n$f($x)\n#end def\n$f(1)", "too deep");
+        refused("$getVar('no')", "no such variable");
+        refused("#end def", "without its beginning");
+        for (int i = 0; i < 17; i++)
+                buf_printf(&deep, "%sa%d", i ? ", " : "#def f(", i);
+        buf_addz(&deep, ")\n#end def\n");
+        refused(buf_z(&deep), "more than 16 parameters");
+        /* Work that a function's length makes is bounded. */
+        buf_reset(&deep);
+        buf_addz(&deep, "#def f(x)\n");
+        for (int i = 0; i < 20000; i++)
+                buf_addz(&deep, "##\n");
+        buf_addz(&deep, "#end def\n#for $i in range(100000)\n$f(i)\n#end for\n");
+        refused(buf_z(&deep), "steps");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(placeholders), cmocka_unit_test(expressions), cmocka_unit_test(directives),
-                cmocka_unit_test(limits),       cmocka_unit_test(python),      cmocka_unit_test(sections),
+                cmocka_unit_test(functions),    cmocka_unit_test(limits),      cmocka_unit_test(python),
+                cmocka_unit_test(sections),
         };
         int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
