@@ -21,7 +21,9 @@ import threading
 import pytest
 
 from drover import processes, wait_until
-from test_runner_calls import Driver
+from test_runner_calls import Driver, Place
+
+pytest_plugins = ["batch_systems"]
 
 ME = os.popen("id -un").read().strip()
 LOOK_ALIKE = """#!/bin/sh
@@ -591,3 +593,64 @@ def test_what_slurmrestd_answers_is_bounded(request, tmp_path):
         driver.stop("quit all")
         daemon.shutdown()
         daemon.server_close()
+
+
+# ---- the API of Kubernetes, where others have jobs in the same namespace
+
+
+def condition(kind, message="over"):
+    return {"type": kind, "status": "True", "reason": "x", "message": message}
+
+
+def strangers(count, **more):
+    return [{"metadata": {"name": f"drover-0badcafe-{i:x}", "labels": {"job-name": f"drover-0badcafe-{i:x}"}},
+             "status": {"conditions": [condition("Failed")], "phase": "Failed"}, "spec": {}, **more} for i in range(count)]
+
+
+EVIL = "x\x1b[2J|Failed|True\nended 1 code=0 why=0\n"
+OTHERS = [
+    {"metadata": {"name": [[], {}, None, 7]}, "status": 5, "spec": [1e300, -1, True]},
+    json.loads("[" * 400 + "]" * 400),
+    {"metadata": {"name": "a" * 500000}, "status": {"phase": "b" * 500000}},
+    {"metadata": {"name": "n"}, "spec": {"nodeName": "n", "containers": [{"resources": {"requests": {
+        "cpu": "9e999Ei", "memory": "-1Ki", "nvidia.com/gpu": "1e"}}}] * 1000}, "status": {"phase": "Running", "allocatable": {
+            "cpu": "99999999999999999999", "memory": "0.0000001m", "nvidia.com/gpu": "nan"}}}]
+# What the cluster answers to a list, of the honest items.
+LIES = {
+    "nothing": lambda items: [],
+    "jobs of others, and what is none": lambda items: strangers(2000) + OTHERS + items + OTHERS,
+    "its own many times": lambda items: items * 50,
+    "words that are lines": lambda items: [{**one, "status": {**one.get("status", {}), "reason": EVIL, "message": EVIL,
+                                                              "containerStatuses": [{"state": {"waiting": {"reason": EVIL}}}] * 100}} for one in items],
+    "numbers without sense": lambda items: [{**one, "status": {**one.get("status", {}), "ready": -1e300, "active": "9" * 400}} for one in items],
+}
+
+
+def test_what_a_cluster_answers(request, tmp_path, kubernetes):
+    """A task that runs goes on and ends as it does, whatever is said of it and of others meanwhile."""
+    place = Place(request.config.getoption("--build"), str(tmp_path), "kubernetes", dict(kubernetes.settings), kubernetes)
+    driver = place.start()
+    honest = kubernetes.read
+    try:
+        driver.say("submit 1 while [ ! -e go ]; do sleep 0.05; done; exit 7")
+        driver.wait("running 1")
+        for name, lie in LIES.items():
+            asked = [0]
+
+            def read(path, query, lie=lie, asked=asked):
+                said = honest(path, query)
+                asked[0] += path.endswith("/jobs")
+                return {**said, "items": lie(said["items"])} if "items" in said else said
+
+            kubernetes.read = read
+            wait_until(lambda a=asked: a[0] > 1)  # the first answer has been read, too
+            said = [line for line in driver.lines() if re.match(r"(ended|failed|lost|waiting) 1 ", line)]
+            assert driver.process.poll() is None and not said, (name, said)
+        kubernetes.read = honest
+        with open(driver.path(1, "go"), "w", encoding="utf-8"):
+            pass
+        assert driver.wait("ended 1") == ["ended 1 code=7 why=0"]
+        assert not [line for line in driver.lines() if "\x1b" in line] and peak_mib(driver.process.pid) < 400
+    finally:
+        kubernetes.read = honest
+        driver.stop("quit all")
