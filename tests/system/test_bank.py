@@ -256,6 +256,37 @@ def test_other_systems_use_it(instance):
     books_balance(instance)
 
 
+def test_a_quote_binds_the_charge_of_another_systems_job(instance):
+    """The price that was promised, for a use that it covers; and by the job's name, which is apart for each user and account."""
+    settings(instance)
+    instance.server()
+    opened(instance, 100000)
+    use = {"account": "physics", "duration_ms": 100000, "cpus": 2}
+
+    def order(op, **more):
+        return instance.api("POST", "/v1/bank/orders", {"op": op, **more})
+    quote = order("quote", **use)
+    lien = order("lien", quote=quote["id"], job="PBS.1", **use)
+    order("lien", job="PBS.2", **use)
+    order("lien", job="PBS.1", user="ann@lab", **use)
+    assert (quote["amount"], lien["amount"]) == (200, 200)
+    instance.kill_server()
+    config = os.path.join(instance.dir, "droverd.yaml")
+    with open(config, encoding="utf-8") as f:
+        text = f.read().replace("100 + WallSeconds", "7000 + WallSeconds")
+    with open(config, "w", encoding="utf-8") as f:
+        f.write(text)
+    instance.server()
+    charge = order("charge", job="PBS.1", **{**use, "duration_ms": 50000})
+    assert (charge["amount"], charge["lien"]) == (100, lien["id"])
+    assert order("charge", job="PBS.2", **{**use, "cpus": 3})["amount"] == 7100  # its lien had no quote
+    third = order("charge", job="PBS.2", **use)
+    assert third["amount"] == 7100 and "lien" not in third  # it had one lien
+    assert [(x["why"], x["user"]) for x in instance.json("bank", "liens")["liens"]] == [("PBS.1", "ann@lab")]
+    assert [m["why"] for m in movements(instance)[1:]] == ["PBS.1", "PBS.2", "PBS.2"]
+    books_balance(instance)
+
+
 def test_allocations_transfers_and_quotes(instance):
     settings(instance)
     instance.server()

@@ -57,6 +57,10 @@ def test_reports(instance):
     assert "<td>phys</td>" in instance.cli("report", "bank", "--format", "html")
     ur = ET.fromstring(instance.cli("report", "records", "--format", "ur"))
     assert len(ur.findall(f"{URF}UsageRecord")) == len(there)
+    uuid = instance.server_info()["uuid"]
+    assert sorted(r.find(f"{URF}RecordIdentityBlock/{URF}RecordId").text for r in ur) == sorted(
+        f"{uuid}/{r['request']}.{r['job']}-{r['attempt']}" for r in there)
+    assert ur.find(f"{URF}UsageRecord/{URF}SubjectIdentityBlock/{URF}GlobalUserId").text == "root@local"
     block = ur.find(f"{URF}UsageRecord/{URF}ComputeUsageBlock")
     assert block.find(f"{URF}WallDuration").text.startswith("PT")
     rows = list(csv.DictReader(io.StringIO(instance.cli("report", "records", "--format", "csv"))))

@@ -90,12 +90,47 @@ static void depth_is_limited(void **state)
         is_refused(buf_z(&b), "nested too deep");
 }
 
+static void a_schema_is_followed(void **state)
+{
+        static const char text[] =
+                "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\"><xs:element name=\"a\">"
+                "<xs:complexType><xs:attribute name=\"n\" type=\"xs:int\" use=\"required\"/>"
+                "</xs:complexType></xs:element></xs:schema>";
+        struct xml_schema *schema = NULL;
+        struct xml *x = NULL;
+        struct err err = {""};
+
+        (void)state;
+        assert_int_equal(xml_schema_new("s.xsd", STR("<xs:schema/>"), &schema, &err), -EINVAL);
+        assert_int_equal(xml_schema_new("s.xsd", str_of(text), &schema, &err), 0);
+        assert_int_equal(xml_parse_valid("f", STR("<a n='5'/>"), schema, &x, &err), 0);
+        assert_string_equal(xml_get(x, "n"), "5");
+        xml_free(x);
+        assert_int_equal(xml_parse_valid("f", STR("<a n='x'/>"), schema, &x, &err), -EINVAL);
+        assert_non_null(strstr(err.text, "f: line 1"));
+        assert_int_equal(xml_parse_valid("f", STR("<b n='5'/>"), schema, &x, &err), -EINVAL);
+        assert_int_equal(xml_parse_valid("f", STR("<a n='5'>"), schema, &x, &err), -EINVAL);
+        assert_int_equal(xml_parse_valid("f", STR("<!DOCTYPE a SYSTEM 'x'><a n='5'/>"), schema, &x, &err),
+                         -EINVAL);
+        xml_schema_free(schema);
+}
+
+static void text_is_escaped(void **state)
+{
+        BUF_CLEANUP struct buf out = {0};
+
+        (void)state;
+        xml_escape(&out, STR("a<b>&\"\t\x01\xff\xc3\xaf\xef\xbf\xbf"));
+        assert_string_equal(buf_z(&out),
+                            "a&lt;b&gt;&amp;&quot;\t\xef\xbf\xbd\xef\xbf\xbd\xc3\xaf\xef\xbf\xbd");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(is_a_tree),
-                cmocka_unit_test(what_is_no_xml_is_refused),
-                cmocka_unit_test(depth_is_limited),
+                cmocka_unit_test(is_a_tree),        cmocka_unit_test(what_is_no_xml_is_refused),
+                cmocka_unit_test(depth_is_limited), cmocka_unit_test(a_schema_is_followed),
+                cmocka_unit_test(text_is_escaped),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,6 +35,28 @@ static void aligns(void **state)
                                          "1000  na\xc3\xafve\n");
 }
 
+static void is_ruled_or_raw(void **state)
+{
+        struct table_form form = {.columns = "name,id", .ruled = true};
+        struct table t TABLE_CLEANUP;
+        struct buf out BUF_CLEANUP = {0};
+        struct err err = {""};
+
+        (void)state;
+        fill(&t);
+        assert_int_equal(table_set_form(&t, &form, &err), 0);
+        table_print(&t, &out);
+        assert_string_equal(buf_z(&out), "NAME                     ID\n"
+                                         "---------------------  ----\n"
+                                         "a name of some length     7\n"
+                                         "na\xc3\xafve                  1000\n");
+        form.raw = true;
+        assert_int_equal(table_set_form(&t, &form, &err), 0);
+        buf_reset(&out);
+        table_print(&t, &out);
+        assert_string_equal(buf_z(&out), "NAME|ID\na name of some length|7\nna\xc3\xafve|1000\n");
+}
+
 static void cuts_to_the_width(void **state)
 {
         struct table t TABLE_CLEANUP;
@@ -170,7 +192,9 @@ static void colours_only_when_asked(void **state)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {cmocka_unit_test(aligns), cmocka_unit_test(cuts_to_the_width),
+        const struct CMUnitTest tests[] = {cmocka_unit_test(aligns),
+                                           cmocka_unit_test(is_ruled_or_raw),
+                                           cmocka_unit_test(cuts_to_the_width),
                                            cmocka_unit_test(wraps_what_must_be_read),
                                            cmocka_unit_test(leaves_spare_columns_out),
                                            cmocka_unit_test(colours_only_when_asked)};

@@ -126,22 +126,30 @@ static void add_entry(struct ledger *l, const char *account, const struct bank_e
         entry_pack(&p->entries, e);
 }
 
+void ledger_add(struct ledger *l, const struct bank_entry *e)
+{
+        add_entry(l, e->from, e);
+        add_entry(l, e->to, e);
+}
+
 void ledger_movement(struct server *s, const struct bank_entry *e)
 {
-        add_entry(s->ledger, e->from, e);
-        add_entry(s->ledger, e->to, e);
+        ledger_add(s->ledger, e);
 }
 
 void ledger_flush(struct server *s)
 {
-        struct ledger *l = s->ledger;
+        ledger_flush_to(s->ledger, turn_batch(s->turn));
+}
 
+void ledger_flush_to(struct ledger *l, struct store_batch *batch)
+{
         for (size_t i = 0; i < l->count; i++) {
                 struct page *p = &l->pages[i];
                 char name[NAME_MAX_BYTES];
 
                 snprintf(name, sizeof(name), "ledger/%s/%06u/%020" PRIu64, p->account, p->month, p->serial);
-                store_batch_blob_put(turn_batch(s->turn), str_of(name), buf_view(&p->entries));
+                store_batch_blob_put(batch, str_of(name), buf_view(&p->entries));
                 page_deinit(p);
         }
         l->count = 0;
@@ -162,7 +170,7 @@ static int on_name(void *arg, struct str name)
         struct str rest = str_skip(name, n->prefix), month;
         uint64_t number;
 
-        if (!str_cut(&rest, '/', &month) || str_to_u64(month, &number) != 0 || number < n->from)
+        if (!str_cut(&rest, '/', &month) || str_to_u64(month, &number) != 0)
                 return 0;
         if (number > n->to)
                 return 1;
@@ -199,12 +207,13 @@ int ledger_read(struct server *s, struct str account, int64_t from_ms, int64_t t
 {
         struct names names = {.from = ledger_month(from_ms),
                               .to = to_ms > 253370764800000 ? 999912 : ledger_month(to_ms)};
-        char prefix[NAME_MAX_BYTES];
+        char prefix[NAME_MAX_BYTES], first[NAME_MAX_BYTES + 8];
         int r;
 
         snprintf(prefix, sizeof(prefix), "ledger/" STR_FMT "/", STR_ARG(str_head(account, BANK_NAME_MAX)));
         names.prefix = strlen(prefix);
-        r = store_blob_list(s->store, str_of(prefix), on_name, &names, err);
+        snprintf(first, sizeof(first), "%s%06u/", prefix, names.from);
+        r = store_blob_list_from(s->store, str_of(prefix), str_of(first), on_name, &names, err);
         r = r > 0 ? 0 : r;
         for (size_t i = 0; i < names.count && r == 0; i++) {
                 BUF_CLEANUP struct buf page = {0};

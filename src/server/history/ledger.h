@@ -15,6 +15,9 @@ unsigned ledger_month(int64_t at_ms); /* returns the month in UTC, as YYYYMM */
 /* Core thread: adds the movement to this turn's pages, which are written at the end of the turn. */
 void ledger_movement(struct server *s, const struct bank_entry *e);
 void ledger_flush(struct server *s);
+/* The same for other users of a ledger, which have a batch of their own. */
+void ledger_add(struct ledger *l, const struct bank_entry *e);
+void ledger_flush_to(struct ledger *l, struct store_batch *batch);
 
 /* Any thread: calls fn for the account's movements with from_ms <= at_ms < to_ms and numbers above
  * `after`, in order, until fn returns nonzero. from and to are names. Returns 0, or -errno with err. */

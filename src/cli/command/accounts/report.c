@@ -346,6 +346,8 @@ struct records {
         struct buf out;
         struct table table;
         enum { RECORDS_JSONL, RECORDS_CSV, RECORDS_UR } form;
+        struct buf
+                server; /* of usage records: the server's uuid, which makes their ids unique in the world */
 };
 
 static const struct table_column record_columns[] = {
@@ -382,7 +384,7 @@ static void instant_print(struct buf *out, const char *tag, struct view v)
 }
 
 /* The blocks are in the order of GFD.204. */
-static void ur_print(struct buf *out, struct view u)
+static void ur_print(struct buf *out, struct str server, struct view u)
 {
         long long request = (long long)view_integer(view_get(u, "request"), 0),
                   job = (long long)view_integer(view_get(u, "job"), 0),
@@ -391,13 +393,14 @@ static void ur_print(struct buf *out, struct view u)
                started = sum_of(u, "started_ms"), ended = sum_of(u, "ended_ms");
 
         buf_printf(out,
-                   "<urf:UsageRecord><urf:RecordIdentityBlock><urf:RecordId>drover-%lld.%lld-%lld</"
+                   "<urf:UsageRecord><urf:RecordIdentityBlock><urf:RecordId>" STR_FMT "/%lld.%lld-%lld</"
                    "urf:RecordId>",
-                   request, job, attempt);
+                   STR_ARG(server), request, job, attempt);
         instant_print(out, "CreateTime", view_get(u, "ended_ms"));
         buf_addz(out, "</urf:RecordIdentityBlock><urf:SubjectIdentityBlock>");
         element_print(out, "LocalUserId", view_get(u, "owner"));
         element_print(out, "LocalGroupId", view_get(u, "account"));
+        element_print(out, "GlobalUserId", view_get(u, "owner"));
         buf_addz(out, "</urf:SubjectIdentityBlock><urf:ComputeUsageBlock>");
         duration_print(out, "CpuDuration", " urf:usageType=\"all\"", user + sys);
         duration_print(out, "CpuDuration", " urf:usageType=\"user\"", user);
@@ -408,11 +411,10 @@ static void ur_print(struct buf *out, struct view u)
         element_print(out, "Processors", view_get(u, "cpus"));
         element_print(out, "ExitStatus", view_get(u, "exit_code"));
         element_print(out, "Charge", view_get(u, "amount"));
-        buf_printf(
-                out,
-                "</urf:ComputeUsageBlock><urf:JobUsageBlock><urf:GlobalJobId>%lld.%lld-%lld</urf:GlobalJobId>"
-                "<urf:LocalJobId>%lld.%lld</urf:LocalJobId>",
-                request, job, attempt, request, job);
+        buf_printf(out,
+                   "</urf:ComputeUsageBlock><urf:JobUsageBlock><urf:GlobalJobId>" STR_FMT
+                   "/%lld.%lld</urf:GlobalJobId><urf:LocalJobId>%lld.%lld</urf:LocalJobId>",
+                   STR_ARG(server), request, job, request, job);
         element_print(out, "MachineName", view_get(u, "agent"));
         element_print(out, "Queue", view_get(u, "queue"));
         buf_addz(out, "<urf:TimeInstant urf:type=\"submit\">");
@@ -459,7 +461,7 @@ static int on_record(void *arg, struct view u)
                 return 0;
         }
         if (r->form == RECORDS_UR)
-                ur_print(&r->out, u);
+                ur_print(&r->out, buf_view(&r->server), u);
         else
                 json_line_print(&r->out, u);
         cli_print(&r->out);
@@ -482,6 +484,12 @@ static int print_records(struct cli *cli, struct buf *path, const char *form)
         if (r.form == RECORDS_UR)
                 buf_addz(&r.out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urf:UsageRecords "
                                  "xmlns:urf=\"http://schema.ogf.org/urf/2013/04/urf\">\n");
+        if (code == 0 && r.form == RECORDS_UR) {
+                struct api_answer answer API_ANSWER_CLEANUP = {0};
+
+                code = api_get(cli, "/v1/server", &answer);
+                view_text(view_get(answer.root, "uuid"), &r.server);
+        }
         if (code == 0)
                 code = api_list(cli, &(struct api_list){.path = path,
                                                         .array = "records",
@@ -496,6 +504,7 @@ static int print_records(struct cli *cli, struct buf *path, const char *form)
         }
         table_deinit(&r.table);
         buf_deinit(&r.out);
+        buf_deinit(&r.server);
         return code;
 }
 
