@@ -143,6 +143,22 @@ static int run_command(struct cli *cli, const struct command *c, int argc, char 
         return watch(cli, c, &o);
 }
 
+/* Takes --NAME=VALUE or --NAME VALUE at word *i. Returns false if another word stands there. */
+static bool take_front(int argc, char **argv, int *i, const char *name, const char **ret)
+{
+        struct str word = str_of(argv[*i]), option = str_of(name);
+
+        if (!str_starts(word, option))
+                return false;
+        if (word.n > option.n && word.p[option.n] == '=')
+                *ret = argv[*i] + option.n + 1;
+        else if (word.n == option.n && *i + 1 < argc)
+                *ret = argv[++*i];
+        else
+                return false;
+        return true;
+}
+
 /* What may stand before the command. Returns how many words it took, or -1 after an error. */
 static int read_front(struct cli *cli, int argc, char **argv, const char **ret_instead)
 {
@@ -155,11 +171,8 @@ static int read_front(struct cli *cli, int argc, char **argv, const char **ret_i
                         *ret_instead = "help";
                 } else if (str_eqz(word, "--version") || str_eqz(word, "-V")) {
                         *ret_instead = "version";
-                } else if (str_starts(word, STR("--dir="))) {
-                        cli->dir = argv[i] + 6;
-                } else if (str_eqz(word, "--dir") && i + 1 < argc) {
-                        cli->dir = argv[++i];
-                } else {
+                } else if (!take_front(argc, argv, &i, "--dir", &cli->dir) &&
+                           !take_front(argc, argv, &i, "--server", &cli->server)) {
                         cli_error(0, "\"%s\" can't stand before the command: see drover --help", argv[i]);
                         return -1;
                 }

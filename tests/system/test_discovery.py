@@ -79,7 +79,7 @@ def test_a_domain_names_its_servers(instance, port):
         assert p.returncode == code, (args, p.stdout, p.stderr)
         return p.stdout + p.stderr
     try:
-        assert drover("version", "--server", "lab.test")
+        assert drover("--server", "lab.test", "version") and drover("--server=lab.test", "version")
         assert "1 job" in drover("submit", "--server", "lab.test", instance.write("job.sub", sh("true", hold="true")))
         assert [r["id"] for r in json.loads(drover("queue", "--json", DROVER_SERVER="lab.test"))["requests"]] == [1]
         assert ("_drover._tcp.lab.test", 33) in server.asked

@@ -64,11 +64,11 @@ static int open_address(struct api *api, const char *address, struct err *err)
         const char *e = getenv("DROVER_TOKEN");
 
         if (!str_starts(str_of(address), STR("https://")))
-                return err_set(
-                        err, API_BROKEN,
-                        "the server's address is \"%s\": it must be https://host:port; a server of this "
-                        "machine is found by its folder, --dir or DROVER_DIR",
-                        address);
+                return err_set(err, API_BROKEN,
+                               "the server's address is \"%s\": it must be https://host:port, or a domain; a "
+                               "server of this "
+                               "machine is found by its folder, --dir or DROVER_DIR",
+                               address);
         if (e && *e)
                 buf_addz(&token, e);
         else if (!config_line("token", &token))
