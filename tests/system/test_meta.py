@@ -208,6 +208,18 @@ def test_by_settings_and_what_is_refused(instance):
         assert out.code != 0 and said in out.err, (wrong, out)
 
 
+def test_a_far_server_is_a_place(two):
+    """The queue of another Drover server is compared as any place is, and what is reserved for it there is this server's own matter: the
+    job is an ordinary one over there."""
+    request = two.submit(sh("true", meta="yes"))
+    two.wait(request)
+    steps = [s for s in two.json("log", "--trace", str(request))["steps"] if s["at_ms"]]
+    assert [s["step"] for s in steps] == [1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 14, 15]  # without a bank
+    assert "of 1 place that could run it" in steps[3]["details"] and "of n1" in steps[3]["details"]
+    there = two.far.history()
+    assert len(there) == 1 and "Meta" not in two.far.api("GET", f"/v1/history?id={there[0]['request']}&attributes=Meta")["jobs"][0]["ad"]
+
+
 def test_over_slurm_and_an_agent(instance, clusters):
     """Two Slurm clusters and an agent's own machine, each at a price and with money limits: a job to the queue manager takes the eleven
     steps, a meta job the fifteen, and goes to the cheapest place that its account can pay for; parts go to both clusters at once."""

@@ -48,6 +48,7 @@ static int part_begin(struct core *c, struct request *r, struct request_loading 
         p->steps = (uint32_t)from->steps;
         r->periodic |= p->job_template->periodic_policy;
         r->leaves |= p->job_template->leaves;
+        r->has_metas |= p->job_template->meta.wanted;
         r->together |= p->job_template->meta.together;
         r->has_gangs |= p->job_template->gang.size != 0 || r->together;
         if (from->items.n == 0)

@@ -32,6 +32,7 @@
 #define SLACK_MS   30000   /* by which a reservation is longer than the job */
 #define GAIN       0.1     /* by which another place must be better */
 #define TIME_MIN   1000.0  /* shorter times are compared as equal */
+#define RESTS      4       /* looks take a fifth of the time at most: a long queue takes long to play */
 
 struct place {
         struct queue *queue;
@@ -72,7 +73,9 @@ struct metas {
         struct idmap *pauses; /* key_of a unit → struct pause; NULL: none */
         uint64_t at_request;  /* the unit that was looked at last in this round */
         uint32_t at_member;
-        int64_t due_ms; /* steady clock: the next round begins */
+        int64_t due_ms;   /* steady clock: the next round begins */
+        int64_t begun_ms; /* steady clock: the look in progress, or the last one, began */
+        int64_t next_ms;  /* steady clock: no look begins before */
 };
 
 /* Where the members of a unit go, and when; or where they are reserved for. */
@@ -308,6 +311,7 @@ static void look_begin(struct core *c, struct request *r, uint32_t member)
 {
         struct look *l = &c->metas->look;
 
+        c->metas->begun_ms = c->steady_ms;
         *l = (struct look){.request = r->id, .first = r->together ? 0 : member};
         l->size = r->together ? r->count : 1;
         for (uint32_t m = l->first; m < l->first + l->size; m++)
@@ -777,19 +781,22 @@ int64_t meta_tick(struct core *c)
         struct request *r;
         uint64_t request;
         uint32_t member;
-        int64_t wait_ms;
+        int64_t wait_ms, due_ms;
 
         if (c->config.shadow || (!c->classes->apart && c->advances->for_jobs == 0))
                 return INT64_MAX;
         begin_all(c);
         if (x->look.request) {
-                if (!look_some(c))
-                        decide(c);
+                if (look_some(c))
+                        return 0;
+                decide(c);
+                x->next_ms = c->steady_ms + (c->steady_ms - x->begun_ms) * RESTS;
                 return 0;
         }
-        if (c->steady_ms < x->due_ms) {
+        due_ms = x->due_ms > x->next_ms ? x->due_ms : x->next_ms;
+        if (c->steady_ms < due_ms) {
                 wait_ms = next_start_ms(c);
-                return wait_ms < x->due_ms - c->steady_ms ? wait_ms : x->due_ms - c->steady_ms;
+                return wait_ms < due_ms - c->steady_ms ? wait_ms : due_ms - c->steady_ms;
         }
         if (!next_unit(c, &request, &member)) {
                 x->at_request = 0;
@@ -816,21 +823,21 @@ void meta_event(struct core *c, const struct event *e)
         /* A part that was dispatched, and is taken back, since another one could not be. */
         bool back = e->type == EVENT_LOST || e->type == EVENT_REFUSED || e->type == EVENT_EXITED;
 
-        if (e->type == EVENT_SUBMITTED || e->type == EVENT_RELEASED || e->type == EVENT_READY)
-                c->metas->due_ms = 0;
-        if (!e->request)
+        if (!e->request || (!c->classes->apart && c->advances->for_jobs == 0))
                 return;
+        r = request_find(c, e->request);
+        if (r && r->has_metas &&
+            (e->type == EVENT_SUBMITTED || e->type == EVENT_RELEASED || e->type == EVENT_READY))
+                c->metas->due_ms = 0;
         if (e->request == c->metas->look.request)
                 look_drop(c);
         if (c->metas->pauses &&
             (e->type == EVENT_REMOVED || e->type == EVENT_STARTED || e->type == EVENT_EDITED)) {
-                r = request_find(c, e->request);
                 SET_FOREACH (&e->members, m)
                         pause_over(c, e->request, r && r->together ? 0 : (uint32_t)m);
         }
         if (c->advances->for_jobs == 0 || (!over && !back && e->type != EVENT_MATCHED))
                 return;
-        r = request_find(c, e->request);
         for (struct advance *a = c->advances->first, *next; a; a = next) {
                 bool mine = a->request == e->request && set_has(&e->members, a->member);
 

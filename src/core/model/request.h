@@ -118,7 +118,7 @@ struct request {
         struct request *next, *prev;      /* list sorted by id */
         uint32_t kib;                     /* submission_kib; 0 in a shadow */
         bool periodic, leaves, has_gangs; /* some template has such a policy, see job_template.h */
-        bool together;                    /* all its jobs start together (meta_rule.h) */
+        bool has_metas, together; /* some of its jobs are meta jobs; all start together (meta_rule.h) */
 };
 
 /* All requests. */
