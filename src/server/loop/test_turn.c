@@ -32,13 +32,18 @@ static void note_run(struct server *s, struct task *t)
                 loop_stop(bench->io_loop);
 }
 
-static void say(char letter, enum turn_when when)
+static struct task *note_new(char letter)
 {
         struct note *n = mem_new(struct note);
 
         n->task.run = note_run;
         n->letter = letter;
-        turn_send(bench->server.turn, &n->task, when);
+        return &n->task;
+}
+
+static void say(char letter, enum turn_when when)
+{
+        turn_send(bench->server.turn, note_new(letter), when);
 }
 
 static void receive(void *arg, struct mail *m)
@@ -211,6 +216,25 @@ static void test_answers_do_not_wait_for_the_core(void **state)
         bench->server.io_mail = mailbox_new(bench->io_loop, receive, NULL, &bench->server);
 }
 
+/* An answer to a call that came before anything was done in a turn does not wait for the turn's end. */
+static void test_what_is_read_first_leaves_first(void **state)
+{
+        struct turn *t = bench->server.turn;
+
+        (void)state;
+        turn_reply(t, note_new('1'), TURN_READ);
+        record(turn_batch(t));
+        turn_reply(t, note_new('2'), TURN_READ);
+        assert_string_equal(wait_for(1), "1");
+        turn_end(t);
+        turn_begin(t);
+        turn_reply(t, note_new('3'), TURN_READ); /* behind the commit that is under way, or was */
+        turn_reply(t, note_new('4'), TURN_READ);
+        turn_end(t);
+        assert_string_equal(wait_for(4), "1234");
+        assert_int_equal(atomic_load(&bench->server.durable_seq), 1);
+}
+
 /* The core thread sleeps on after a commit, unless something there waits for it. */
 static void test_the_core_wakes_for_what_waits(void **state)
 {
@@ -341,6 +365,7 @@ int main(void)
                 TURN(test_nothing_to_write),
                 TURN(test_durable_before_visible),
                 TURN(test_answers_do_not_wait_for_the_core),
+                TURN(test_what_is_read_first_leaves_first),
                 TURN(test_the_core_wakes_for_what_waits),
                 TURN(test_several_turns_keep_their_order),
                 TURN(test_informing_waits),

@@ -209,6 +209,15 @@ static void commit_follow(struct commit *c, struct deferred_replies *replies, st
         pthread_mutex_unlock(&t->lock);
 }
 
+/* Sends replies behind the last commit under way. */
+static void follow_last(struct turn *t, struct deferred_replies *replies, struct deferred_replies *out)
+{
+        if (t->last)
+                commit_follow(t->last, replies, out);
+        else
+                send_deferred(t, replies, out);
+}
+
 /* ---- turns */
 
 /* CLOCK_BOOTTIME counts the time during which the machine sleeps, CLOCK_MONOTONIC does not. */
@@ -328,10 +337,21 @@ void turn_send(struct turn *t, struct task *task, enum turn_when when)
                 server_to_io(t->server, task);
 }
 
+/* What was read before this turn has a record of its own depends on earlier commits only. */
+static bool read_before_records(const struct turn *t, enum turn_when when)
+{
+        return when == TURN_READ && !t->full && !t->open->replies && !open_has_records(t);
+}
+
 void turn_reply(struct turn *t, struct task *task, enum turn_when when)
 {
-        if (!defer(t, &t->open->replies, task, when))
+        struct deferred_replies *alone = NULL;
+        bool early = read_before_records(t, when);
+
+        if (!defer(t, early ? &alone : &t->open->replies, task, when))
                 server_to_io_priority(t->server, task);
+        else if (early)
+                follow_last(t, alone, NULL);
 }
 
 bool turn_full(const struct turn *t)
@@ -462,20 +482,6 @@ static void close_open(struct turn *t, bool awaited)
         append(t, c);
 }
 
-/* The turn has nothing for the disk: its replies follow the last commit under way. */
-static void follow_last(struct turn *t)
-{
-        struct deferred_replies *replies = t->open->replies, *out = t->open->out;
-
-        if (!replies && !out)
-                return;
-        t->open->replies = t->open->out = NULL;
-        if (t->last)
-                commit_follow(t->last, replies, out);
-        else
-                send_deferred(t, replies, out);
-}
-
 void turn_beat(struct turn *t)
 {
         if (t->under_way || t->full || t->broken || t->first || open_has_records(t))
@@ -524,7 +530,9 @@ void turn_end(struct turn *t)
         if (awaited && t->last)
                 commit_await(t->last);
         t->urgent = false;
-        follow_last(t);
+        if (t->open->replies || t->open->out)
+                follow_last(t, t->open->replies, t->open->out);
+        t->open->replies = t->open->out = NULL;
         if (open_has_records(t) && !timer_running(t->inform))
                 timer_start(t->inform, INFORM_MS);
 }

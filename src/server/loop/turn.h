@@ -28,8 +28,10 @@ struct turn_hooks {
 };
 
 enum turn_when {
-        TURN_NOW,     /* independent of records: sent at once */
-        TURN_READ,    /* reports state: sent after the commits before it, or at once while the disk is full */
+        TURN_NOW, /* independent of records: sent at once */
+        /* reports state: sent after the commits before it, and after this turn's if that has a record by
+         * then; at once while the disk is full */
+        TURN_READ,
         TURN_DURABLE, /* follows from an event: sent when that is durable */
 };
 
