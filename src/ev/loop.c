@@ -24,7 +24,7 @@
 
 #define LOOP_MAGIC  0x6c6f6f70u
 #define COSTLY_TURN 4u
-#define SHARE_NS    5000000 /* of a turn, for watches that yield */
+#define SHARE_NS    2000000 /* of a turn, for watches that yield */
 #define READY_FIRST 32      /* events that one wait takes; doubled when that many came, up to READY_MAX */
 #define READY_MAX   4096
 #define WAIT_MAX_MS 3600000

@@ -16,7 +16,7 @@ void loop_stop(struct loop *l); /* from any thread; also before loop_run */
 /* Calls fn once, after the callbacks of this turn: for work that is gathered during a turn (group commit,
  * batches). */
 void loop_defer(struct loop *l, void (*fn)(void *arg), void *arg);
-/* The same for one of thousands that may be deferred at once: calls that yield have 5 ms of a turn, in order,
+/* The same for one of thousands that may be deferred at once: calls that yield have 2 ms of a turn, in order,
  * and those that are left follow in the next turns. */
 void loop_defer_yield(struct loop *l, void (*fn)(void *arg), void *arg);
 void loop_defer_cancel(struct loop *l, void (*fn)(void *arg),
@@ -36,7 +36,7 @@ struct watch;
 struct watch *watch_new(struct loop *l, int fd, int what, void (*fn)(void *arg, int what), void *arg);
 void watch_set(struct watch *w, int what); /* 0: quiet */
 /* Lets the others go first, for descriptors of which thousands may be ready at once: all watches that yield
- * have 5 ms of a turn of the loop, and at least one of them has its callback; those that are left have theirs
+ * have 2 ms of a turn of the loop, and at least one of them has its callback; those that are left have theirs
  * in the next turns, before any that get ready later. */
 void watch_yield(struct watch *w);
 void watch_free(struct watch *w);

@@ -14,8 +14,8 @@
 
 #define SHARE_NS     2000000 /* for messages without priority, where others have it */
 #define SHARE_NS_MAX 20000000
-#define BATCH_NS     10000000 /* for a batch of messages none of which has priority */
-#define LOOK_EACH    16       /* messages without priority between looks at the clock */
+#define BATCH_NS     4000000 /* for a batch of messages none of which has priority */
+#define LOOK_EACH    16      /* messages without priority between looks at the clock */
 
 struct mailbox {
         _Atomic(struct mail *) head, priority_head;

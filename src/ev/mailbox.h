@@ -1,5 +1,5 @@
 /* mailbox: messages to a loop from any thread. Many may post, one loop receives; messages of one poster
- * arrive in order. Receiving hands over all that wait, in batches of some 10 ms at most. The message is a
+ * arrive in order. Receiving hands over all that wait, in batches of some 4 ms at most. The message is a
  * struct that begins with a mail, whose ownership goes with it.
  *
  * Messages with priority are handed over before all others that wait. Where there are any, a batch takes the

@@ -115,7 +115,7 @@ static void a_batch_is_one_turn(void **state)
         help_run_ms(world.loop, 5);
         assert_int_equal(world.got, 100);
         batches = world.batches;
-        assert_in_range(batches, 1, 100 / 16); /* one, unless the machine stands still for 10 ms */
+        assert_in_range(batches, 1, 100 / 16); /* one, unless the machine stands still for 4 ms */
         help_run_ms(world.loop, 5);
         assert_int_equal(world.batches, batches);
 }
@@ -178,7 +178,7 @@ static void priority_is_first_and_leaves_a_share(void **state)
         assert_int_equal(world.next[1], 2);
         assert_int_equal(world.first, 1);
         assert_in_range(world.batches, 3,
-                        98); /* one with priority, which is cut short, and others of some 10 ms */
+                        98); /* one with priority, which is cut short, and others of some 4 ms */
 }
 
 /* Each message without priority posts one that has it; these come between, whatever else waits. */
