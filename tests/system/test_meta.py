@@ -81,7 +81,7 @@ def test_the_fifteen_steps(instance):
     instance.wait(request)
     assert where(instance, request) == ["n2"]
     steps = trace(instance, request, FIFTEEN)
-    assert steps[3]["details"].startswith("reserved at default of n2: there is room now, the result is expected in ")
+    assert steps[3]["details"].startswith("reserved at default of n2: room at once, the result in ")
     assert "for 110; of 2 places" in steps[3]["details"] and "prefer = cost" in steps[3]["details"]
     assert steps[4]["details"] == "authorised at default of n2"
     assert steps[7]["details"] == "lien 110 of physics" and steps[8]["details"] == "default of n2"
@@ -124,9 +124,9 @@ def test_a_reservation_moves_and_survives(instance):
     meta = look()
     assert (meta["agent"], meta["queue"], meta["moves"], meta["parts"]) == ("n1", "default", 0, 1)
     why = instance.cli("why", job)
-    assert "It is reserved at queue default of agent n1 from in " in why and "prefer = time" in why
-    assert "It is reserved at queue default of agent n1" in instance.cli("show", job)
-    assert "default of n1 is reserved for it: there is room in " in instance.cli("path", job)
+    assert "It is reserved: room at queue default of agent n1 is kept for it, starting in " in why and "prefer = time" in why
+    assert "room at queue default of agent n1 is kept for it" in instance.cli("show", job)
+    assert "default of n1 is reserved for it; when that was made: room in " in instance.cli("path", job)
     reservations = instance.json("reserve", "list")["reservations"]
     openapi.check_answer("GET", "/v1/reservations", 200, {"reservations": reservations})
     assert [r["job"] for r in reservations] == [job, f"{request}.1"] and reservations[0]["id"] == meta["reservation"]

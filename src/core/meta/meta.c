@@ -522,27 +522,27 @@ static void print_duration(struct buf *out, double ms)
         buf_printf(out, s < 120 ? "%lld s" : "%lld min", (long long)(s < 120 ? s : (s + 30) / 60));
 }
 
-/* Writes why the plan is the best one. */
+/* Writes what the plan promises, as of now, beside the best that there is of each. */
 static void print_why(struct core *c, const struct look *l, const struct plan *plan, double weight,
                       struct buf *out)
 {
         bool priced = plan->cost > 0 || l->cheapest > 0;
 
         if (plan->start_ms <= c->now_ms) {
-                buf_addz(out, "there is room now");
+                buf_addz(out, "room at once");
         } else {
-                buf_addz(out, "there is room in ");
+                buf_addz(out, "room in ");
                 print_duration(out, (double)(plan->start_ms - c->now_ms));
         }
-        buf_addz(out, ", the result is expected in ");
+        buf_addz(out, ", the result in ");
         print_duration(out, plan->ms);
         if (priced)
                 buf_printf(out, " for %.6g", plan->cost);
-        buf_printf(out, "; of %u place%s that could run it the soonest would have it in ", l->would,
+        buf_printf(out, "; of %u place%s that could run it the soonest has the result in ", l->would,
                    l->would == 1 ? "" : "s");
         print_duration(out, l->soonest_ms);
         if (priced)
-                buf_printf(out, ", and the cheapest would take %.6g", l->cheapest);
+                buf_printf(out, ", and the cheapest takes %.6g", l->cheapest);
         if (weight >= 1)
                 buf_addz(out, " (prefer = time)");
         else if (weight <= 0)

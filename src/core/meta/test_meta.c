@@ -157,7 +157,7 @@ static void test_reserved_and_moved(void **state)
         place(s, "b");
         pass(s, 3 * S);
         SAID(actions, "assign b q 2 0 f1\n");
-        log_is(s, 2, 0, "reserved at q of a: \nmoved at q of b: the\nauthorised at q of b\n");
+        log_is(s, 2, 0, "reserved at q of a: \nmoved at q of b: roo\nauthorised at q of b\n");
         assert_null(core_reserved_first(s->core));
 }
 

@@ -346,7 +346,8 @@ static void write_hop(struct server *s, struct json *j, const struct core_job *j
         }
         if (core_job_meta(s->core, job->request, job->member, &meta) == 0 && meta.reserved) {
                 BUF_CLEANUP struct buf said = {0};
-                buf_printf(&said, "%s of %s is reserved for it: %s", meta.queue, meta.agent, meta.why);
+                buf_printf(&said, "%s of %s is reserved for it; when that was made: %s", meta.queue,
+                           meta.agent, meta.why);
                 json_kstr(j, "said", buf_view(&said));
         }
         if (job->state == JOB_HELD && job->hold_reason.n)

@@ -94,12 +94,14 @@ static bool explain_meta(struct json *j, struct core *core, const struct core_jo
         }
         in_s = (m.start_ms - clock_wall_ms() + 999) / 1000;
         if (m.moves)
-                buf_printf(&moves, " It has moved there %u time%s.", m.moves, m.moves == 1 ? "" : "s");
-        why_line_add(j, "It is %s at queue %s of agent %s from %s%lld s%s on%s, by reservation %llu.%s",
-                     job_state_name(job->state), m.queue, m.agent, in_s > 0 ? "in " : "",
+                buf_printf(&moves, " It has moved %u time%s.", m.moves, m.moves == 1 ? "" : "s");
+        why_line_add(j,
+                     "It is %s: room at queue %s of agent %s is kept for it, %s%lld s%s%s (reservation "
+                     "%llu).%s",
+                     job_state_name(job->state), m.queue, m.agent, in_s > 0 ? "starting in " : "since ",
                      (long long)(in_s > 0 ? in_s : -in_s), in_s > 0 ? "" : " ago", buf_z(&parts),
                      (unsigned long long)m.id, buf_z(&moves));
-        why_line_add(j, "When it was reserved: %s.", m.why);
+        why_line_add(j, "When that was made: %s.", m.why);
         return true;
 }
 
@@ -555,7 +557,9 @@ static void explain(struct json *j, struct core *core, const struct core_job *jo
         if (job->state == JOB_IDLE && job->waits) {
                 explain_idle(j, core, job, w, full, true);
         } else if (job_state_is_idle(job->state)) {
-                explain_idle(j, core, job, w, full, explain_limit(j, core, job) || waits);
+                waits |= explain_limit(j, core, job);
+                if (job->state == JOB_IDLE)
+                        explain_idle(j, core, job, w, full, waits);
                 explain_turn(j, core, job,
                              w->count[CORE_FITS] || w->count[CORE_BUSY] || w->count[CORE_STORE_DOWN]);
         } else if (job->state == JOB_HELD)
