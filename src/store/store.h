@@ -65,6 +65,7 @@ struct store_place {
          * long. A leader commits several times in this period, an empty batch if there is nothing else. */
         int64_t standby_ms;
         void (*standing_by)(void *arg);
+        void *standing_arg;
         const struct store_mirror *mirror; /* for any store; copied */
 };
 

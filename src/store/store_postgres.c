@@ -204,7 +204,7 @@ static int stand_by(struct postgres *pg, const struct store_place *place, struct
                 if (r == 0 && seen.gone)
                         break;
                 if (!told && r == 0 && place->standing_by)
-                        place->standing_by(place->trouble_arg);
+                        place->standing_by(place->standing_arg);
                 told = told || r == 0;
                 if (r != 0 || seen.number != number) {
                         moved_ms = clock_boot_ms(); /* nothing is known while the database is unreachable */

@@ -10,6 +10,7 @@ import ssl
 import pytest
 from drover import sh, wait_until
 from mirror import Pair
+from test_kill import final_events
 from test_postgres import Load
 
 
@@ -232,3 +233,45 @@ def test_strangers_learn_nothing(pair):
     status, text = ask("POST", f"/mirror/append?{old}&offset=0&size=1", secret, b"x")
     assert status == 200 and text.split()[4] == b"1"  # it leads, and does as if nothing had been said
     assert leader.running() and first.json("server", "status")["role"] == "leader"
+
+
+def test_many_failures(pair, long):
+    """Whoever leads dies, freezes, is drained or is cut off, again and again, while two clients submit and two agents run jobs: each
+    job that was acknowledged ends once."""
+    pair.up()
+    pair.agent("n1")
+    pair.agent("n2")
+    taken = []
+    for turn in range(24 if long else 4):
+        leader = turn % 2
+        one, other = pair.both()[leader], pair.both()[1 - leader]
+        old = next(d for d in one.daemons if d.name == "droverd")
+        load = Load(one, by_api=True)
+        load.more(5 + turn % 7 * 5)
+        how = ("kill", "freeze", "cut", "drain")[turn // 2 % 4]
+        if how == "drain":
+            one.cli("server", "drain", code=None)
+        elif how == "cut":
+            for wire in pair.wires:
+                wire.cut()
+        else:
+            old.process.send_signal(signal.SIGKILL if how == "kill" else signal.SIGSTOP)
+        pair.leads(1 - leader)
+        old.process.send_signal(signal.SIGCONT)
+        wait_until(lambda d=old: not d.running())
+        one.daemons.remove(old)
+        load.over.set()
+        for thread in load.threads:
+            thread.join()
+        taken += load.taken
+        for wire in pair.wires:
+            wire.cut(False)
+        pair.start(leader)
+        pair.mirrored(follower=leader)
+        wait_until(lambda o=other: o.json("server", "status")["mirrored"])
+    last = pair.both()[(turn + 1) % 2]
+    wait_until(lambda: len(last.agents("connected")) == 2)
+    last.wait(*taken)
+    ended_once(last, taken)
+    for request in taken[::10]:
+        assert len(final_events(last, f"{request}.0")) == 1

@@ -397,3 +397,32 @@ def test_a_standby_takes_over(instance, request, database, how):
     finally:
         for one in other.daemons:  # the rest is stopped with the first one, in whose folder all is
             one.stop()
+
+
+def test_a_drained_leader(instance, request, database):
+    """`drover server` on either of two: the standby says what it is, and leads at once when the leader is drained."""
+    instance.store = database.new_address()
+    settings = instance.write("two.yaml", "standby: 60s\n")
+    first = instance.server("--config", settings)
+    other = standby_of(instance, request, "other")
+    try:
+        second = other.start("droverd", "--dir", other.dir, "--config", settings)
+        stands_by(second)
+        held = instance.submit(sh("true"), "--hold")
+        assert instance.json("server", "status") == {"kind": "standby", "role": "leader", "standby_ms": 60000}
+        wait_until(lambda: os.path.exists(os.path.join(other.dir, "standby.json")))
+        assert "role: follower" in other.cli("server", "status")
+        assert "does not lead" in other.cli("queue", code=1).err
+        assert "leads by itself" in other.cli("server", "promote", code=1).err
+        instance.cli("server", "drain")
+        assert first.process.wait(60) == 75
+        instance.daemons.remove(first)
+        wait_until(lambda: os.path.exists(os.path.join(other.dir, "server.json")))
+        assert other.json("server", "status")["role"] == "leader" and other.job(f"{held}.0")["state"] == "held"
+        again = instance.start("droverd", "--dir", instance.dir, "--config", settings)
+        stands_by(again)
+        again.stop()
+        instance.daemons.remove(again)
+    finally:
+        for one in other.daemons:
+            one.stop()

@@ -9,7 +9,9 @@
 #include "ev/service.h"
 #include "server/daemon/world.h"
 #include "server/loop/expressions.h"
+#include "server/loop/thread.h"
 #include "server/mirror/mirror.h"
+#include "server/mirror/standing.h"
 #include "server/userlog/userlog.h"
 
 struct replay {
@@ -56,11 +58,57 @@ static void on_trouble(void *arg, const char *text)
         log_warn("msg=\"%s\"", LOG_TEXT(str_of(text)));
 }
 
-static void on_standing_by(void *arg)
+/* A server that waits for the lead of a PostgreSQL database. */
+struct waiting {
+        struct server *server;
+        struct thread *thread;
+        struct standing *standing;
+};
+
+static void write_waiting(void *arg, struct json *j)
+{
+        struct waiting *w = arg;
+
+        json_kstrz(j, "kind", "standby");
+        json_kstrz(j, "role", "follower");
+        json_kint(j, "standby_ms", w->server->config.standby_ms);
+}
+
+static int promote_waiting(void *arg, bool force, struct err *err)
 {
         (void)arg;
+        (void)force;
+        return err_set(
+                err, -EALREADY,
+                "this server leads by itself as soon as the leader of its database has gone: drover server "
+                "drain makes that one hand over");
+}
+
+static const struct standing_ops waiting_ops = {write_waiting, promote_waiting, "the leader of its database"};
+
+/* Without the socket it waits all the same. */
+static void on_standing_by(void *arg)
+{
+        struct waiting *w = arg;
+        struct err err = {0};
+        int r;
+
         log_info("msg=\"standing by: another server leads\"");
         service_waiting("another server leads");
+        w->thread = thread_new(w->server);
+        r = standing_new(thread_loop(w->thread), &w->server->paths, &waiting_ops, w, &w->standing, &err);
+        if (r == 0)
+                r = thread_start(w->thread, &err);
+        if (r != 0)
+                log_warn("msg=\"nobody can ask this server while it stands by\" why=\"%s\"",
+                         LOG_TEXT(str_of(err.text)));
+}
+
+static void stop_waiting(struct waiting *w)
+{
+        thread_stop(w->thread);
+        standing_free(w->standing);
+        thread_free(w->thread);
 }
 
 /* Refuses an instance that used another kind of store, because it would start with an empty queue. */
@@ -90,10 +138,12 @@ static void on_not_leading(void)
 
 static int open_store(struct server *s, struct err *err)
 {
+        struct waiting waiting = {.server = s};
         struct store_place place = {.beside = s->paths.postgres,
                                     .trouble = on_trouble,
                                     .standby_ms = s->config.check ? 0 : s->config.standby_ms,
                                     .standing_by = on_standing_by,
+                                    .standing_arg = &waiting,
                                     .mirror = mirror_store(s->mirror)};
         BUF_CLEANUP struct buf address = {0};
         bool network = false;
@@ -109,6 +159,7 @@ static int open_store(struct server *s, struct err *err)
         else
                 buf_printf(&address, "sqlite:%s", s->paths.store);
         r = store_open_at(buf_z(&address), &place, &s->store, &network, err);
+        stop_waiting(&waiting);
         if (r != 0)
                 return r;
         if (network)

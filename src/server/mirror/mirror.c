@@ -102,12 +102,11 @@ static int load_kept(struct mirror *m, struct relation_kept *ret, struct err *er
 
 static void signal_go(struct mirror *m)
 {
-        paths_remove_standby(&m->server->paths);
         watch_signal_free(m->terminate);
         watch_signal_free(m->interrupt);
         m->terminate = m->interrupt = NULL;
-        http_server_free(m->local);
-        m->local = NULL;
+        standing_free(m->standing);
+        m->standing = NULL;
         mirror_follow_close(m);
         pthread_mutex_lock(&m->lock);
         m->go = true;
@@ -244,6 +243,20 @@ static int open_secret(struct mirror *m, struct err *err)
         return r;
 }
 
+static void write_standing(void *arg, struct json *j)
+{
+        json_kstrz(j, "kind", "mirror");
+        mirror_write(arg, j);
+}
+
+static int promote_standing(void *arg, bool force, struct err *err)
+{
+        return mirror_promote(arg, force, err);
+}
+
+static const struct standing_ops standing_ops = {write_standing, promote_standing,
+                                                 "the other one of the mirror"};
+
 static int open_http(struct mirror *m, struct err *err)
 {
         const struct http_client_config client = {.address = m->config->peer,
@@ -253,10 +266,9 @@ static int open_http(struct mirror *m, struct err *err)
         int r;
 
         m->http = http_server_new(m->loop, serve_request, m);
-        m->local = http_server_new(m->loop, serve_local, m);
         m->client = http_client_new(m->loop, &client);
         r = http_server_listen(m->http, m->config->listen, 0, m->server_tls, NULL, err);
-        return r == 0 ? http_server_listen(m->local, m->server->paths.api, 0666, NULL, NULL, err) : r;
+        return r == 0 ? standing_new(m->loop, &m->server->paths, &standing_ops, m, &m->standing, err) : r;
 }
 
 static void start_relation(struct mirror *m, struct relation_kept *k)
@@ -316,9 +328,7 @@ int mirror_lead(struct mirror *m, void (*waiting)(void), struct err *err)
         m->interrupt = watch_signal_new(m->loop, SIGINT, on_terminate, m);
         timer_start(m->look, 0);
         timer_start(m->beat, 0);
-        r = paths_write_standby(&m->server->paths, err);
-        if (r == 0)
-                r = thread_start(m->thread, err);
+        r = thread_start(m->thread, err);
         if (r != 0)
                 return r;
         pthread_mutex_lock(&m->lock);
@@ -402,7 +412,7 @@ void mirror_close(struct mirror *m, bool orderly)
         lead_stop(m);
         mirror_follow_close(m);
         http_server_free(m->http);
-        http_server_free(m->local);
+        standing_free(m->standing);
         http_client_free(m->client);
         tls_unref(m->server_tls);
         tls_unref(m->client_tls);

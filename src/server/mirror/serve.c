@@ -1,12 +1,8 @@
-/* What the two servers ask each other, and what is asked on the API's socket of a server that does not lead.
+/* What the two servers ask each other; docs/protocol.md, section 15, has the calls and their parameters.
  *
- *   POST /mirror/beat      the leader's beat; answered with where this server is. useless_…: a follower that
- * is at this position must copy everything; snapshot: the leader's newest POST /mirror/append    a beat with
- * a piece of the group behind a position; 202: go on with the next piece GET  /mirror/database  a copy of the
- * leader's database; /mirror/objects: the names of the spool's files, a line each; /mirror/object/HASH: one;
- * /mirror/snapshot: the newest snapshot
- *
- * Numbers are decimal. A peer without the secret learns nothing. */
+ * POST /mirror/beat is answered with where this server is, and so is POST /mirror/append when it has taken a
+ * group; GET /mirror/database, /mirror/objects, /mirror/object/HASH and /mirror/snapshot are for a follower
+ * that copies. A peer without the secret learns nothing. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -14,12 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/format/json.h"
 #include "base/mem.h"
 #include "base/pack.h"
 #include "base/system/clock.h"
 #include "base/system/log.h"
-#include "server/access/job_peer.h"
 #include "server/mirror/state.h"
 
 #define CHUNK   (1u << 20)
@@ -121,7 +115,7 @@ static void take_beat(struct mirror *m, struct http_request *r)
                read_number(r, "useless_serial", &useless.serial);
         snapshot = serve_number(r, "snapshot");
         pthread_mutex_lock(&m->lock);
-        led = m->go;
+        led = m->go && !m->ending;
         joined = m->r.kept.joined;
         if (relation_heard(&m->r, &b, clock_boot_ms()))
                 mirror_keep(m);
@@ -163,7 +157,6 @@ static void append_read(void *arg, struct http_request *r)
 
 struct sending {
         int fd;
-        struct mirror *mirror;
 };
 
 static void sending_free(struct sending *x)
@@ -203,11 +196,11 @@ static void send_more(void *arg, struct http_request *r)
 }
 
 /* Takes the descriptor. */
-static void send_file(struct mirror *m, struct http_request *r, int fd)
+static void send_file(struct http_request *r, int fd)
 {
         struct sending *x = mem_new(struct sending);
 
-        *x = (struct sending){fd, m};
+        x->fd = fd;
         http_on_close(r, sending_closed, x);
         http_reply_start(r, 200, BINARY, send_more, x);
         send_more(x, r);
@@ -226,7 +219,7 @@ static void send_object(struct mirror *m, struct http_request *r, struct str has
         if (found != 0)
                 serve_refuse(r, 404, "there is no such file");
         else
-                send_file(m, r, fd);
+                send_file(r, fd);
 }
 
 static int list_object(void *arg, struct str hash, uint64_t size, int64_t arrived_ms)
@@ -308,7 +301,7 @@ static void copy_made(struct server *s, struct task *t)
         if (x->request && fd < 0)
                 serve_refuse(x->request, 503, "the database cannot be copied");
         else if (x->request)
-                send_file(m, x->request, fd);
+                send_file(x->request, fd);
         else if (fd >= 0)
                 close(fd);
         free(x->name);
@@ -400,78 +393,4 @@ void serve_request(void *arg, struct http_request *r)
                 send_object(m, r, str_skip(path, sizeof(object) - 1));
         else
                 serve_refuse(r, 404, "there is nothing here");
-}
-
-/* ---- the API's socket of a server that does not lead */
-
-static void local_error(struct http_request *r, int status, const char *code, const char *text)
-{
-        BUF_CLEANUP struct buf body = {0};
-        struct json j = {.out = &body};
-
-        json_open(&j, '{');
-        json_key(&j, "error");
-        json_open(&j, '{');
-        json_kstrz(&j, "code", code);
-        json_kstrz(&j, "message", text);
-        json_close(&j, '}');
-        json_close(&j, '}');
-        http_reply(r, status, NULL, &body);
-}
-
-static void local_status(struct mirror *m, struct http_request *r)
-{
-        BUF_CLEANUP struct buf body = {0};
-        struct json j = {.out = &body};
-
-        json_open(&j, '{');
-        json_kstrz(&j, "kind", "mirror");
-        mirror_write(m, &j);
-        json_close(&j, '}');
-        http_reply(r, 200, NULL, &body);
-}
-
-/* A job's processes do not speak for their user. */
-static bool is_job(struct http_request *r, pid_t pid)
-{
-        int fd = http_peer_pidfd(r);
-        bool is = job_peer_is(pid, fd);
-
-        if (fd >= 0)
-                close(fd);
-        return is;
-}
-
-static void local_promote(struct mirror *m, struct http_request *r)
-{
-        struct str force;
-        uid_t uid = (uid_t)-1;
-        pid_t pid = 0;
-        struct err err = {0};
-
-        if (http_peer_uid(r, &uid, &pid) != 0 || (uid != 0 && uid != geteuid()) || is_job(r, pid))
-                local_error(r, 403, "forbidden", "only root and the server's user may promote it");
-        else if (mirror_promote(m, http_query(r, "force", &force), &err) != 0)
-                local_error(r, 409, "conflict", err.text);
-        else
-                local_status(m, r);
-}
-
-void serve_local(void *arg, struct http_request *r)
-{
-        struct mirror *m = arg;
-        struct str path = http_path(r);
-        BUF_CLEANUP struct buf text = {0};
-
-        if (http_method(r) == HTTP_GET && str_eqz(path, "/v1/server/status"))
-                local_status(m, r);
-        else if (http_method(r) == HTTP_POST && str_eqz(path, "/v1/server/promote"))
-                local_promote(m, r);
-        else {
-                buf_printf(&text,
-                           "this server does not lead: ask the other one of the mirror, %s, or see drover "
-                           "server status",
-                           m->config->peer);
-                local_error(r, 503, "standby", buf_z(&text));
-        }
 }

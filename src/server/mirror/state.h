@@ -7,6 +7,7 @@
 #include "server/loop/thread.h"
 #include "server/mirror/mirror.h"
 #include "server/mirror/relation.h"
+#include "server/mirror/standing.h"
 #include "server/mirror/window.h"
 #include "spool/spool.h"
 
@@ -24,7 +25,7 @@ struct mirror {
         struct loop *loop;
         struct tls_context *server_tls, *client_tls;
         struct http_server *http;  /* for the other server */
-        struct http_server *local; /* the API's socket, while this server does not lead; NULL: it leads */
+        struct standing *standing; /* while this server does not lead */
         struct http_client *client;
         char secret[65];
         bool first; /* there is a queue that was never mirrored */
@@ -101,7 +102,6 @@ bool follow_is_busy(const struct mirror *m);
 
 /* ---- serve.c; the mirror's thread */
 void serve_request(void *arg, struct http_request *r);
-void serve_local(void *arg, struct http_request *r);
 void serve_said(struct mirror *m, struct http_request *r); /* answers with where this server is; no lock */
 void serve_stop(struct mirror *m);
 void serve_refuse(struct http_request *r, int status, const char *why); /* answers with a line of text */

@@ -1,0 +1,19 @@
+/* standing: the API's socket of a server that does not lead. It answers GET /v1/server/status and POST
+ * /v1/server/promote; whatever else is asked is answered with 503 and where to ask. standby.json tells the
+ * command line where the socket is. */
+#pragma once
+#include "base/format/json.h"
+#include "server/loop/server.h"
+
+struct standing_ops {
+        void (*write)(void *arg, struct json *j); /* members of the status, into an open object */
+        /* Returns 0, or another value with err, which the caller is told. */
+        int (*promote)(void *arg, bool force, struct err *err);
+        const char *leader; /* ends the sentence "this server does not lead: ask " */
+};
+
+struct standing;
+/* ops: borrowed. On the loop's thread, or before it runs. Returns 0, or -errno with err. */
+int standing_new(struct loop *l, const struct paths *paths, const struct standing_ops *ops, void *arg,
+                 struct standing **ret, struct err *err);
+void standing_free(struct standing *s); /* accepts NULL */
