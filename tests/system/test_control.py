@@ -6,6 +6,7 @@ import time
 
 import agents
 from drover import alive, processes, sh, wait_until, with_command_line
+from terminal import Terminal
 
 
 SLEEP = f"sleep 601.{os.getpid()}", f"sleep 602.{os.getpid()}"  # no other test's
@@ -230,3 +231,16 @@ def test_up_ends_with_its_jobs_and_the_next_runs_them_again(drover):
     drover.wait(request, code=1)
     assert drover.read("starts") == "s\ns\n"
     assert drover.history(request)[0]["exit_code"] == 5
+
+
+def test_many_jobs_are_confirmed_on_a_terminal(shared):
+    """Once, and with anything but y nothing happens; nobody is asked where there is no terminal, or with -y."""
+    many = str(shared.submit(sh("sleep 600", queue="queue 1001"), "--hold"))
+    for command, answer, code, left in (("release", "n", 1, 1001), ("requeue", "n", 1, 1001), ("requeue", "y", 0, 0)):
+        terminal = Terminal(os.path.join(shared.build, "bin", "drover"), command, many, env=shared.env)
+        terminal.shows("Continue? [y/N] ")
+        terminal.type(f"{answer}\n")
+        assert terminal.end() == code and "Continue?" not in terminal.text
+        assert len(json.loads(shared.cli("queue", many, "--state", "held", "--json"))["jobs"]) == left
+    shared.cli("hold", many)
+    shared.cli("rm", many)

@@ -11,5 +11,5 @@ bool limits_oom(struct attempt *at);
 /* Returns whether the kernel killed processes of the job for lack of memory, whether or not its program
  * noticed. */
 bool limits_killed(struct attempt *at);
-void limits_sample(
-        struct agent *a); /* checks memory and disk of running attempts that no control group limits */
+/* Checks the memory of running attempts that no control group limits, and the disk of all. */
+void limits_sample(struct agent *a);

@@ -23,7 +23,7 @@
 #define NAMES_MAX   1000000u
 #define SAME_MAX    100u /* names of the same contents */
 
-struct told {           /* change to report to the server about a file */
+struct report {         /* change to report to the server about a file */
         unsigned count; /* names and contents that have it */
         uint64_t size;
         bool told, listed;
@@ -36,7 +36,7 @@ struct cache {
         struct map *contents, *names;
         struct lru contents_by_use;
         bool dirty;
-        struct idmap *numbers; /* id -> struct told */
+        struct idmap *numbers; /* id -> struct report */
         uint64_t *changed;
         size_t changed_count, changed_cap;
 };
@@ -50,7 +50,7 @@ static bool unhex(const char *name, unsigned char ret[32])
 
 /* ---- numbers */
 
-static void number_changed(struct cache *c, uint64_t id, struct told *t)
+static void number_changed(struct cache *c, uint64_t id, struct report *t)
 {
         if (t->listed)
                 return;
@@ -61,9 +61,9 @@ static void number_changed(struct cache *c, uint64_t id, struct told *t)
 
 static void number_came(struct cache *c, uint64_t id, uint64_t size)
 {
-        struct told *t = idmap_get(c->numbers, id);
+        struct report *t = idmap_get(c->numbers, id);
         if (!t) {
-                t = mem_new(struct told);
+                t = mem_new(struct report);
                 idmap_put(c->numbers, id, t);
         }
         if (t->count++ == 0 || t->size != size)
@@ -73,7 +73,7 @@ static void number_came(struct cache *c, uint64_t id, uint64_t size)
 
 static void number_went(struct cache *c, uint64_t id)
 {
-        struct told *t = idmap_get(c->numbers, id);
+        struct report *t = idmap_get(c->numbers, id);
         assert(t && t->count > 0);
         if (--t->count == 0)
                 number_changed(c, id, t);
@@ -97,13 +97,13 @@ void cache_changes(struct cache *c, bool all, void (*fn)(void *arg, uint64_t id,
         uint64_t id;
         void *v;
         for (size_t at = 0; all && idmap_next(c->numbers, &at, &id, &v);) {
-                struct told *t = v;
+                struct report *t = v;
                 t->told = false;
                 if (t->count > 0)
                         number_changed(c, id, t);
         }
         for (size_t i = 0; i < c->changed_count; i++) {
-                struct told *t = idmap_get(c->numbers, c->changed[i]);
+                struct report *t = idmap_get(c->numbers, c->changed[i]);
                 t->listed = false;
                 if (t->count > 0)
                         fn(arg, c->changed[i], t->size);
@@ -207,7 +207,7 @@ struct cached_name *cache_find_name(struct cache *c, struct str key)
         return map_get(c->names, key);
 }
 
-void cache_use(struct cache *c, struct cached *e, int64_t now_ms)
+void cache_touch(struct cache *c, struct cached *e, int64_t now_ms)
 {
         e->used_ms = now_ms;
         lru_use(&c->contents_by_use, &e->use);
@@ -257,7 +257,7 @@ int cache_scratch(struct cache *c)
         return fd;
 }
 
-uint64_t cache_room(const struct cache *c)
+uint64_t cache_disk_free(const struct cache *c)
 {
         struct statvfs v;
         return fstatvfs(c->dir, &v) < 0 ? 0 : (uint64_t)v.f_bavail * v.f_frsize;
@@ -286,7 +286,7 @@ int cache_keep(struct cache *c, const char *part, const unsigned char sha256[32]
         if (!e)
                 e = add_cached(c, sha256, size, now_ms);
         e->checked = true;
-        cache_use(c, e, now_ms);
+        cache_touch(c, e, now_ms);
         *ret = e;
         return 0;
 }

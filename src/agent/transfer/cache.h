@@ -55,7 +55,7 @@ void cache_write(struct cache *c); /* writes the index if it has changed */
 
 struct cached *cache_find(struct cache *c, const unsigned char sha256[32]);
 struct cached_name *cache_find_name(struct cache *c, struct str key);
-void cache_use(struct cache *c, struct cached *e, int64_t now_ms); /* marks it as the most recently used */
+void cache_touch(struct cache *c, struct cached *e, int64_t now_ms); /* marks it as the most recently used */
 void cache_pin(struct cached *e);
 void cache_unpin(struct cache *c, struct cached *e);
 void cache_path(const struct cache *c, const struct cached *e, struct buf *out);
@@ -69,7 +69,7 @@ int cache_begin(struct cache *c, char part[32]);
  * descriptor, or -errno. */
 int cache_scratch(struct cache *c);
 /* Returns the free bytes of the cache's file system. */
-uint64_t cache_room(const struct cache *c);
+uint64_t cache_disk_free(const struct cache *c);
 void cache_abandon(struct cache *c, const char *part);
 /* Turns a complete temporary file with this checksum into contents; if the cache has the same contents
  * already, the temporary file is removed and *ret is those. Returns 0 or -errno. */

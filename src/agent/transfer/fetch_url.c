@@ -38,7 +38,7 @@ static void url_failed(struct fetch *f, const struct move_answer *answer)
         struct agent *a = f->a;
         BUF_CLEANUP struct buf other = {0}, words = {0};
         if (answer->error == ENOSPC && !f->made_room &&
-            (!f->user || cache_room(a->cache) < LITTLE_ROOM)) { /* evicts unused files for this one */
+            (!f->user || cache_disk_free(a->cache) < LITTLE_ROOM)) { /* evicts unused files for this one */
                 f->made_room = true;
                 cache_trim(a->cache, 0);
                 fetch_get(f);
@@ -196,7 +196,7 @@ static void copy_claims(struct fetch *f, const struct move_answer *claims)
                 snprintf(why, sizeof(why), "what fetched it speaks of %llu bytes and has brought %llu",
                          (unsigned long long)claims->size, (unsigned long long)st.st_size);
         } else {
-                if (r == 0 && claims->size > cache_room(f->a->cache))
+                if (r == 0 && claims->size > cache_disk_free(f->a->cache))
                         r = -ENOSPC;
                 if (r == 0)
                         r = to = cache_begin(f->a->cache, f->part);

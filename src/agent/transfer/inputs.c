@@ -77,7 +77,7 @@ static void pin(struct attempt *at, const char *key, struct cached *contents)
         struct cached *before = map_put(at->fetches.pins, str_of(key), contents);
         if (before)
                 cache_unpin(at->a->cache, before);
-        cache_use(at->a->cache, contents, clock_wall_ms());
+        cache_touch(at->a->cache, contents, clock_wall_ms());
 }
 
 struct cached *inputs_find(const struct attempt *at, const char *key)

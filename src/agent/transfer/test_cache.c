@@ -84,7 +84,7 @@ static void the_longest_unused_goes_first(void **state)
         struct cached *a = keep_named(c, "aaaa", "https://s/a", 1),
                       *b = keep_named(c, "bbbb", "https://s/b", 2);
         keep_named(c, "cccc", "https://s/c", 3);
-        cache_use(c, a, 4);
+        cache_touch(c, a, 4);
         cache_pin(b);
         keep_named(c, "dddd", "https://s/d", 5);
         cache_trim(c, 12);

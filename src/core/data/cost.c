@@ -170,7 +170,7 @@ static bool add_new(void *arg, const struct input *f)
         return true;
 }
 
-int64_t cost_begins_ms(struct core *c, const struct part *p, uint32_t member, const struct queue *q)
+int64_t cost_new_transfers_ms(struct core *c, const struct part *p, uint32_t member, const struct queue *q)
 {
         struct sum s;
 
@@ -234,7 +234,7 @@ void cost_wait(struct core_cost *cost, int64_t wait_ms)
         cost->link_ms -= less;
 }
 
-void cost_later(struct core_cost *cost)
+void cost_without_traffic(struct core_cost *cost)
 {
         cost->total_ms -= cost->link_ms;
         cost->link_ms = 0;

@@ -27,7 +27,7 @@ bool cost_reaches(struct core *c, const struct part *p, uint32_t member, const s
 size_t cost_store_down(struct core *c, const struct part *p, uint32_t member, const struct queue *q);
 /* Returns the time of the transfers that a member (or MEMBER_ANY) would start there, in milliseconds: of
  * files that are neither held nor already being fetched. */
-int64_t cost_begins_ms(struct core *c, const struct part *p, uint32_t member, const struct queue *q);
+int64_t cost_new_transfers_ms(struct core *c, const struct part *p, uint32_t member, const struct queue *q);
 /* Sets the wait until the place has room to at least wait_ms; the load on its links decreases meanwhile. */
 void cost_wait(struct core_cost *cost, int64_t wait_ms);
 /* Returns the time to fetch or make all inputs. */
@@ -36,7 +36,7 @@ static inline int64_t cost_input_ms(const struct core_cost *cost)
         return cost->link_ms + cost->fetch_ms + cost->image_ms + cost->environment_ms;
 }
 /* Removes the load of current transfers from the cost, for a job that starts much later. */
-void cost_later(struct core_cost *cost);
+void cost_without_traffic(struct core_cost *cost);
 /* Returns how long the job holds its processors. */
 static inline int64_t cost_held_ms(const struct core_cost *cost)
 {

@@ -72,7 +72,7 @@ static void blend(double *mean, double value, const struct cost_class *p)
         *mean += (value - *mean) / p->users;
 }
 
-static void add_word(struct cost_class *p, const struct queue *q)
+static void add_to_means(struct cost_class *p, const struct queue *q)
 {
         blend(&p->slowness, estimate_slowness(q), p);
         blend(&p->price, q->price > 0 ? q->price : 0, p);
@@ -219,7 +219,7 @@ void cost_class_update(struct core *c, struct queue *q)
                 p->users++;
                 index_queue_moved(c, q);
         }
-        add_word(p, q);
+        add_to_means(p, q);
 }
 
 void cost_class_update_slowness(struct core *c, struct queue *q)

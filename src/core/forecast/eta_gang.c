@@ -115,7 +115,7 @@ void forecast_gangs(struct forecast *x, const struct eta_fit *f, const struct et
         cost_of(x->core, p, (uint32_t)set_first(&b->idle), x->timelines[some.timelines[0]].queue, &cost);
         if (cost.down)
                 return;
-        cost_later(&cost);
+        cost_without_traffic(&cost);
         all_ms = cost_held_ms(&cost);
         t->run_ms = (float)cost.run_ms;
         count = set_times(x, &some, d, times);

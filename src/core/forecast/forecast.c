@@ -122,7 +122,7 @@ static int64_t place(struct forecast *x, const struct eta_fit *f, const struct e
                 cost_of(x->core, p, member, l->queue, &cost);
                 if (cost.down)
                         continue; /* it is unknown when it will answer */
-                cost_later(&cost);
+                cost_without_traffic(&cost);
                 at = eta_draws_find(d, l, from, p->job_template->cpus, cost_held_ms(&cost));
                 if (at && at + cost.total_ms - cost.wait_ms < best_end) {
                         best_end = at + cost.total_ms - cost.wait_ms;

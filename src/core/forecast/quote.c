@@ -144,7 +144,7 @@ static void on_place(void *arg, const struct core_why *w)
 
         if (q && !q->wait_unknown && (w->verdict == CORE_FITS || w->verdict == CORE_BUSY)) {
                 if (w->verdict == CORE_BUSY)
-                        cost_later(cost);
+                        cost_without_traffic(cost);
                 quote_place(x, q, cost, &place.quote);
                 if (place.quote.start_ms) /* jobs already queued go first */
                         cost->wait_ms = place.quote.start_ms - x->core->now_ms - cost_input_ms(cost);

@@ -292,8 +292,8 @@ static bool loads_link(struct core *c, struct group *g, uint32_t member)
         if (!inflight_counts(c) || !p->inputs || !set_has(&g->members, member))
                 return false;
         if (g->own_ms == 0)
-                g->shared_ms = cost_begins_ms(c, p, MEMBER_ANY, g->queue);
-        g->own_ms += cost_begins_ms(c, p, member, g->queue) - g->shared_ms;
+                g->shared_ms = cost_new_transfers_ms(c, p, MEMBER_ANY, g->queue);
+        g->own_ms += cost_new_transfers_ms(c, p, member, g->queue) - g->shared_ms;
         g->loads_link = g->own_ms + g->shared_ms >= MOVES_MS;
         return g->loads_link && g->own_ms > 0;
 }

@@ -356,7 +356,7 @@ static void write_hop(struct server *s, struct json *j, const struct core_job *j
 }
 
 /* Returns what was reported of the current attempt; NULL: nothing. */
-static const struct entry *told(struct server *s, uint64_t request, uint32_t member)
+static const struct entry *current_report(struct server *s, uint64_t request, uint32_t member)
 {
         const struct entry *e = find_entry(s->attempt_locations, request, member);
         struct core_job job;
@@ -378,7 +378,7 @@ static const char *batch_system_name(const char *runner)
 
 bool attempt_location_print_wait(struct server *s, uint64_t request, uint32_t member, struct buf *out)
 {
-        const struct entry *e = told(s, request, member);
+        const struct entry *e = current_report(s, request, member);
         const char *system = e ? batch_system_name(e->runner) : NULL;
         if (!e || !*e->said)
                 return false;
@@ -400,7 +400,7 @@ const char *attempt_location_back(struct server *s, uint64_t request, uint32_t m
 
 const char *attempt_location_doing(struct server *s, uint64_t request, uint32_t member)
 {
-        const struct entry *e = told(s, request, member);
+        const struct entry *e = current_report(s, request, member);
         return e && *e->doing ? e->doing : NULL;
 }
 

@@ -47,7 +47,7 @@ struct notice_owner {   /* kept until the server ends; there are as many as user
 };
 struct notices {
         struct notify *notify;
-        struct idmap *requests; /* request → struct told */
+        struct idmap *requests; /* request → struct subscription */
         struct map *open;       /* kind, owner and address → open notice */
         struct map *by_id, *owners;
         struct notice *first, **last, *changed;
@@ -59,18 +59,18 @@ struct notices {
 /* JobNotification, as HTCondor numbers it. */
 enum asked { ASKED_NEVER, ASKED_ALWAYS, ASKED_COMPLETE, ASKED_ERROR, ASKED_START };
 
-struct told_part {
+struct subscription_part {
         uint64_t first, end;
         enum asked asked;
         char *to[2]; /* addresses by enum notify_kind; NULL: none of that kind */
 };
-struct told { /* a request that asks for notices */
-        struct told_part *parts;
+struct subscription { /* a request that asks for notices */
+        struct subscription_part *parts;
         size_t count;
         struct set started; /* ASKED_START: members that have started before */
 };
 
-static void told_free(struct told *t)
+static void subscription_free(struct subscription *t)
 {
         if (!t)
                 return;
@@ -112,7 +112,7 @@ void notices_free(struct notices *n)
         if (!n)
                 return;
         while (idmap_next(n->requests, &at, NULL, &v))
-                told_free(v);
+                subscription_free(v);
         for (at = 0; map_next(n->owners, &at, NULL, &v);)
                 free(v);
         while (n->first) {
@@ -244,7 +244,7 @@ static void mail_address(struct server *s, struct str owner, struct str user, st
 }
 
 static void part_init(struct server *s, uint64_t request, struct str owner, uint32_t part,
-                      struct told_part *p)
+                      struct subscription_part *p)
 {
         struct notices *n = s->notices;
         BUF_CLEANUP struct buf user = {.max = 1024}, mail = {.max = 2048}, hook = {.max = 4096};
@@ -271,7 +271,7 @@ static void part_init(struct server *s, uint64_t request, struct str owner, uint
 static void request_add(struct server *s, uint64_t request)
 {
         struct core_request r;
-        struct told *t;
+        struct subscription *t;
         bool any = false;
 
         intern(s);
@@ -281,7 +281,7 @@ static void request_add(struct server *s, uint64_t request)
                 any = asked_of(core_request_ad(s->core, request, i), s->notices->notification) != ASKED_NEVER;
         if (!any)
                 return;
-        t = mem_new(struct told);
+        t = mem_new(struct subscription);
         t->count = r.part_count;
         t->parts = mem_zalloc((t->count + 1) * sizeof(*t->parts));
         for (unsigned state = 0; state < JOB_STATES; state++) {
@@ -295,12 +295,12 @@ static void request_add(struct server *s, uint64_t request)
         }
         for (uint32_t i = 0; i < t->count; i++)
                 part_init(s, request, r.owner, i, &t->parts[i]);
-        told_free(idmap_put(s->notices->requests, request, t));
+        subscription_free(idmap_put(s->notices->requests, request, t));
 }
 
 /* ---- adding to notices */
 
-static bool wanted(const struct told_part *p, enum notice_what what, int32_t hold_code)
+static bool wanted(const struct subscription_part *p, enum notice_what what, int32_t hold_code)
 {
         switch (p->asked) {
         case ASKED_ALWAYS: return what != NOTICE_STARTED;
@@ -316,7 +316,7 @@ static bool wanted(const struct told_part *p, enum notice_what what, int32_t hol
 }
 
 /* Adds one job in full (ad); when the notice is long, adds `count` jobs by number only. */
-static void tell_part(struct server *s, const struct told_part *p, struct str owner,
+static void tell_part(struct server *s, const struct subscription_part *p, struct str owner,
                       const struct notice_job *j, uint64_t count)
 {
         for (int kind = NOTIFY_MAIL; kind <= NOTIFY_HOOK; kind++) {
@@ -344,7 +344,7 @@ static void tell_part(struct server *s, const struct told_part *p, struct str ow
         }
 }
 
-static bool room_for_rows(struct server *s, const struct told_part *p, struct str owner)
+static bool room_for_rows(struct server *s, const struct subscription_part *p, struct str owner)
 {
         for (int kind = NOTIFY_MAIL; kind <= NOTIFY_HOOK; kind++) {
                 struct notice *x =
@@ -357,7 +357,7 @@ static bool room_for_rows(struct server *s, const struct told_part *p, struct st
 }
 
 /* Returns whether this is the member's first start. For a short job that may only be seen at its end. */
-static bool first_start(struct server *s, struct told *t, uint64_t request, uint32_t member)
+static bool first_start(struct server *s, struct subscription *t, uint64_t request, uint32_t member)
 {
         struct core_job job;
 
@@ -368,14 +368,15 @@ static bool first_start(struct server *s, struct told *t, uint64_t request, uint
 }
 
 /* Handles members of one request that had the same event. */
-static void tell_members(struct server *s, struct told *t, const struct event *e, enum notice_what what)
+static void tell_members(struct server *s, struct subscription *t, const struct event *e,
+                         enum notice_what what)
 {
         struct core_request r;
 
         if (core_request_get(s->core, e->request, &r) != 0)
                 return;
         for (size_t i = 0; i < t->count; i++) {
-                const struct told_part *p = &t->parts[i];
+                const struct subscription_part *p = &t->parts[i];
                 struct notice_job j = {
                         .what = what, .request = e->request, .at_ms = e->at_ms, .reason = e->reason};
                 uint64_t m = p->first;
@@ -403,7 +404,7 @@ static void tell_members(struct server *s, struct told *t, const struct event *e
 void notices_event(struct server *s, const struct event *e)
 {
         struct notices *n = s->notices;
-        struct told *t;
+        struct subscription *t;
 
         if (e->type == EVENT_SUBMITTED)
                 request_add(s, e->request);
@@ -424,7 +425,7 @@ void notices_event(struct server *s, const struct event *e)
                         tell_members(s, t, e, NOTICE_HELD);
                 break;
         case EVENT_HELD: tell_members(s, t, e, NOTICE_HELD); break;
-        case EVENT_PURGED: told_free(idmap_take(n->requests, e->request)); break;
+        case EVENT_PURGED: subscription_free(idmap_take(n->requests, e->request)); break;
         default: break;
         }
 }
@@ -443,9 +444,9 @@ static enum notice_what ending(const struct notices *n, const struct past_job *f
 
 void notices_ended(struct server *s, const struct past_job *f)
 {
-        const struct told *t = idmap_get(s->notices->requests, f->request);
+        const struct subscription *t = idmap_get(s->notices->requests, f->request);
         struct notice_job j = {.request = f->request, .member = f->member, .at_ms = f->ended_ms};
-        const struct told_part *p;
+        const struct subscription_part *p;
         struct symbols *symbols = core_symbols(s->core);
         struct symbols_use *names, *before;
         struct ad *ad;

@@ -27,7 +27,8 @@ struct notice_job {
 void notice_subject(struct buf *out, const struct notice_job *j);
 /* A paragraph, with one line for each attribute in EmailAttributes that the job has. */
 void notice_words(struct buf *out, const struct notice_job *j);
-/* An object with the members id, what, at, exit_code or signal, reason, command, batch, place, attributes. */
+/* An object with the members id, what, at_ms, exit_code or signal, reason, command, batch, place, attributes.
+ */
 void notice_json(struct buf *out, const struct notice_job *j);
 /* "57 jobs: 50 completed, 7 failed". */
 void notice_counts(struct buf *out, const uint64_t counts[NOTICE_WHATS]);

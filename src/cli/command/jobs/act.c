@@ -24,6 +24,7 @@ struct action {
         int64_t value;
         struct str more;   /* additional members of the body */
         uint64_t *counted; /* sums the jobs of several actions without printing; NULL: prints */
+        bool confirmed;    /* the user was asked before another action on the same jobs */
 };
 
 static void print_errors(struct view errors)
@@ -41,7 +42,7 @@ static void print_errors(struct view errors)
         }
 }
 
-static const char *given(const struct action *a, const char *option)
+static const char *option_if_known(const struct action *a, const char *option)
 {
         return options_row(a->options->command, str_of(option)) ? options_text(a->options, option) : NULL;
 }
@@ -89,7 +90,8 @@ static void add_pattern(struct buf *out, const char *glob)
 /* Builds the constraint from the options; empty when none was given. */
 static int build_constraint(const struct action *a, struct buf *out)
 {
-        const char *constraint = given(a, "constraint"), *owner = given(a, "owner"), *name = given(a, "name");
+        const char *constraint = option_if_known(a, "constraint"), *owner = option_if_known(a, "owner"),
+                   *name = option_if_known(a, "name");
         struct buf text BUF_CLEANUP = {0};
 
         if (owner && strpbrk(owner, "\"\\"))
@@ -109,7 +111,7 @@ static int build_constraint(const struct action *a, struct buf *out)
 }
 
 /* On a terminal, asks the user to confirm an action on many jobs. Returns whether to continue. */
-static bool is_meant(struct cli *cli, const struct action *a, struct str ids, struct str constraint)
+static bool confirm(struct cli *cli, const struct action *a, struct str ids, struct str constraint)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf path BUF_CLEANUP = {0};
@@ -128,7 +130,7 @@ static bool is_meant(struct cli *cli, const struct action *a, struct str ids, st
                 n++;
         if (n <= ASK_ABOVE)
                 return true;
-        fprintf(stderr, "More than %d jobs would be %s. Go on? [y/N] ", ASK_ABOVE, a->done);
+        fprintf(stderr, "More than %d jobs would be %s. Continue? [y/N] ", ASK_ABOVE, a->done);
         return fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y');
 }
 
@@ -203,8 +205,8 @@ static int act_on_jobs(struct cli *cli, const struct action *a)
         if (ids.n == 0 && constraint.n == 0)
                 return cli_error(CLI_USAGE,
                                  "which jobs? Give ids, --owner USER, --name NAME or --constraint EXPR");
-        if (options_row(a->options->command, STR("yes")) &&
-            !is_meant(cli, a, buf_view(&ids), buf_view(&constraint)))
+        if (options_row(a->options->command, STR("yes")) && !a->confirmed &&
+            !confirm(cli, a, buf_view(&ids), buf_view(&constraint)))
                 return cli_error(CLI_FAILED, "nothing was done");
         build_body(a, buf_view(&ids), buf_view(&constraint), &body);
         code = api_post(cli, "/v1/actions", buf_view(&body), &answer);
@@ -233,7 +235,7 @@ static int act_on_jobs(struct cli *cli, const struct action *a)
         return CLI_OK;
 }
 
-static int simple(struct cli *cli, const struct options *o, const char *name, const char *done)
+static int act_with_reason(struct cli *cli, const struct options *o, const char *name, const char *done)
 {
         return act_on_jobs(cli, &(struct action){.name = name,
                                                  .done = done,
@@ -245,37 +247,37 @@ static int simple(struct cli *cli, const struct options *o, const char *name, co
 
 int cmd_hold(struct cli *cli, const struct options *o)
 {
-        return simple(cli, o, "hold", "held");
+        return act_with_reason(cli, o, "hold", "held");
 }
 
 int cmd_release(struct cli *cli, const struct options *o)
 {
-        return simple(cli, o, "release", "released");
+        return act_with_reason(cli, o, "release", "released");
 }
 
 int cmd_checkpoint(struct cli *cli, const struct options *o)
 {
-        return simple(cli, o, "checkpoint", "asked for a checkpoint");
+        return act_with_reason(cli, o, "checkpoint", "asked for a checkpoint");
 }
 
 int cmd_rm(struct cli *cli, const struct options *o)
 {
-        return simple(cli, o, "remove", "removed");
+        return act_with_reason(cli, o, "remove", "removed");
 }
 
 int cmd_suspend(struct cli *cli, const struct options *o)
 {
-        return simple(cli, o, "suspend", "suspended");
+        return act_with_reason(cli, o, "suspend", "suspended");
 }
 
 int cmd_resume(struct cli *cli, const struct options *o)
 {
-        return simple(cli, o, "resume", "resumed");
+        return act_with_reason(cli, o, "resume", "resumed");
 }
 
 int cmd_vacate(struct cli *cli, const struct options *o)
 {
-        return simple(cli, o, "vacate", "vacated");
+        return act_with_reason(cli, o, "vacate", "vacated");
 }
 
 int cmd_signal(struct cli *cli, const struct options *o)
@@ -323,6 +325,7 @@ int cmd_requeue(struct cli *cli, const struct options *o)
         int code = act_on_jobs(cli, &a);
 
         a.name = "release";
+        a.confirmed = true;
         if (code == 0)
                 code = act_on_jobs(cli, &a);
         if (code != 0)
