@@ -1,6 +1,7 @@
 #include "server/calls/call.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/system/clock.h"
 #include "server/calls/body.h"
@@ -384,6 +385,36 @@ json_t *call_json_of(struct call *c, struct str body)
                           e.column, e.text);
         }
         return NULL;
+}
+
+/* Where this thread's JSON values are allocated; NULL: by malloc. */
+static _Thread_local struct arena *json_arena;
+
+static void *json_allocate(size_t n)
+{
+        return json_arena ? arena_alloc(json_arena, n) : malloc(n);
+}
+
+static void json_release(void *p)
+{
+        if (!json_arena)
+                free(p);
+}
+
+/* Before any thread uses jansson. */
+static void __attribute__((constructor)) set_json_allocation(void)
+{
+        json_set_alloc_funcs(json_allocate, json_release);
+}
+
+json_t *call_json_in(struct call *c, struct str body, struct arena *arena)
+{
+        json_t *doc;
+
+        json_arena = arena;
+        doc = call_json_of(c, body);
+        json_arena = NULL;
+        return doc;
 }
 
 struct str call_json_text(const json_t *object, const char *key)

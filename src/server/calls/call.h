@@ -10,6 +10,7 @@
  * are made of ads are written into `out` by the core thread, which owns the ads. */
 #pragma once
 #include "auth/principal.h"
+#include "base/arena.h"
 #include "base/format/json.h"
 #include "base/format/json_read.h"
 #include "ev/http.h"
@@ -118,6 +119,9 @@ json_t *call_json(struct call *c);
  * call_json_of parses and checks the copy on any thread; NULL: the call has ended. */
 bool call_body(struct call *c, struct buf *ret);
 json_t *call_json_of(struct call *c, struct str body);
+/* The same; all of the object is in the arena. It is never freed on its own, and json_decref must not be
+ * called for it. For bodies of many small values, of which malloc and free take most of the time. */
+json_t *call_json_in(struct call *c, struct str body, struct arena *arena);
 /* empty when the member is absent or not text */
 struct str call_json_text(const json_t *object, const char *key);
 

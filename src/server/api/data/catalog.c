@@ -280,7 +280,7 @@ void api_catalog_file(struct server *s, struct call *c)
 
 struct write {
         struct buf body;
-        json_t *doc;
+        json_t *doc; /* in the arena */
         struct catalog_file *files;
         size_t count;
         struct arena arena;
@@ -291,7 +291,6 @@ static void write_free(void *arg)
         struct write *w = arg;
 
         buf_deinit(&w->body);
-        json_decref(w->doc);
         free(w->files);
         arena_deinit(&w->arena);
         free(w);
@@ -316,7 +315,7 @@ static bool write_ready(struct server *s, struct call *c)
 
         if (!ready(s, c) || !has_room(s, c))
                 return false;
-        w->doc = call_json_of(c, buf_view(&w->body));
+        w->doc = call_json_in(c, buf_view(&w->body), &w->arena);
         return w->doc != NULL;
 }
 
