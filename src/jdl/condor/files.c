@@ -25,7 +25,7 @@ static void tidy_list(struct str text, struct buf *out)
         unsigned depth = 0;
         size_t start = 0;
 
-        for (size_t i = 0; i <= text.n; i++) {
+        for (size_t i = 0; text.n && i <= text.n; i++) {
                 struct str one;
 
                 if (i < text.n && text.p[i] == '(')
