@@ -61,6 +61,11 @@ class Client:
         assert got[0] == code, (got, said)
         return data if code == "000" else got[1]
 
+    def code(self, action, obj, actor="root", **options):
+        """The status code alone."""
+        body = request(action, obj, actor, **options)
+        return self.read(self.post(envelope(body, self.sign(body)))[1])[0][0]
+
     def read(self, said):
         root = ET.fromstring(said)
         response = root.find("Body/Response")

@@ -9,7 +9,8 @@ from drover import free_port, wait_until
 from sssrmap import Client, envelope, job, request, signature
 
 KEY, OLD = "an example of a key", "another, with SHA-1"
-SETTINGS = """bank:
+SETTINGS = """keep_finished: 2s
+bank:
   without_account: free
   rates: [{{charge: Cpus * WallSeconds}}]
 admins: [boss@local]
@@ -82,6 +83,9 @@ def test_each_action(instance, port, tmp_path):
         "MachineName": "n1", "WallDuration": "600", "Priority": "3"}
     instance.write("go", "")
     wait_until(lambda: maui("Query", "Job", JobId=number)[0]["State"] == "completed", 20)
+    wait_until(lambda: "742" in maui.code("Query", "Job", JobId=number), 20)  # forgotten, but for history
+    past, = maui("Query", "Job", JobId=f"{number}.0")
+    assert (past["JobId"], past["State"], past["ExitCode"], past["ProjectId"]) == (f"{number}.0", "completed", "0", "chem")
     assert instance.read("out.txt") == "one\ntwo three\n<&>\n"
     held, = maui("Submit", "Job", actor="amy", more=job(Executable="/bin/true", Processors=9999))
     number = held["JobId"]

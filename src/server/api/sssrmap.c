@@ -25,6 +25,7 @@ enum kind {
         MOMENT,  /* seconds since 1970, as milliseconds */
         USER,    /* a principal; a name without a domain gets the server's */
         LIST,    /* a list with this text */
+        ONE_JOB, /* the id of one job, 7.0 */
 };
 /* A parameter of a request, and the member of the document or of the query that it becomes. */
 struct member {
@@ -84,6 +85,8 @@ static struct translation *translation_of(struct call *c)
                 0                                                                                            \
         }
 
+/* One job is found in history, too. */
+static const struct member one_job[] = {{"JobId", "", ONE_JOB, true}, END};
 static const struct member job_query[] = {
         {"JobId", "id", TEXT, false}, {"UserId", "owner", TEXT, false}, END};
 #define SUBMITTED                                                                                            \
@@ -221,6 +224,7 @@ static const struct field liens[] = {{"ReservationId", "id", false, TEXT},
 #define ACT(a)       "{\"action\":\"" a "\"", "}"
 /* Of rows with the same action and object the first counts whose required parameters are there. */
 static const struct mapping mappings[] = {
+        {"Query", "Job", HTTP_GET, "/v1/jobs/{id}", NULL, NULL, one_job, "JobId", "Job", NULL, jobs},
         {"Query", "Job", HTTP_GET, "/v1/jobs", NULL, NULL, job_query, NULL, "Job", "jobs", jobs},
         {"Submit", "Job", SUBMIT(",\"ShouldTransferFiles\":\"IN_PLACE\""), job_submit_in, NULL, "Job", NULL,
          submitted},
@@ -262,7 +266,8 @@ static bool has_required(const struct mapping *m, const struct sssrmap_message *
         struct str value;
 
         for (const struct member *e = m->members; e->parameter; e++)
-                if (e->required && (sssrmap_parameter(x, e->parameter, &value, NULL) != 0 || value.n == 0))
+                if (e->required && (sssrmap_parameter(x, e->parameter, &value, NULL) != 0 || value.n == 0 ||
+                                    (e->kind == ONE_JOB && str_find(value, '.') < 0)))
                         return false;
         return true;
 }
@@ -332,7 +337,8 @@ static int write_value(struct server *s, struct json *j, const struct member *e,
                                                    : "a number of seconds");
         json_key(j, e->key);
         switch (e->kind) {
-        case TEXT: json_str(j, value); break;
+        case TEXT:
+        case ONE_JOB: json_str(j, value); break;
         case USER: json_str(j, buf_view(&user)); break;
         case NUMBER: json_int(j, n); break;
         case SECONDS:
