@@ -48,8 +48,6 @@ static bool was_refused(const struct job_class *k, const struct queue *q)
 bool choose_fits(struct core *c, struct job_class *k, struct queue *q, struct need *ret_need)
 {
         c->matching->looks++;
-        if (k->job_template->meta.wanted && !c->advances->placing.request)
-                return false; /* it goes to what is reserved for it only */
         if (k->idle == 0 || q->jobs_left == 0 || !q->offers || !agent_is_open(q->agent, c->steady_ms) ||
             !queue_allows_owner(q, k->owner))
                 return false;
@@ -57,6 +55,8 @@ bool choose_fits(struct core *c, struct job_class *k, struct queue *q, struct ne
                 return false;
         if (deferral_waits(c, k) || job_class_is_lost(c, k) || k->leaks || (k->labels & ~q->agent->cleared))
                 return false;
+        if (k->job_template->meta.wanted && !c->advances->placing.request)
+                return false; /* it goes to what is reserved for it only */
         if (c->clearing.agent == q->agent && c->clearing.job_class != k->index.serial)
                 return false;
         if (q->refused_count && was_refused(k, q))
