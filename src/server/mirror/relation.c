@@ -79,7 +79,7 @@ bool relation_answered(struct relation *r, const struct relation_beat *b, const 
                 k->join++;
                 k->joined = true;
                 r->join_at = r->at;
-                r->until_ms = 0;
+                r->until_ms = sent_ms; /* over; the next answer begins it */
                 return true;
         }
         if (!b->joined || b->join != k->join)

@@ -495,9 +495,28 @@ static void test_games(void **state)
         free(sum);
 }
 
+/* A follower that dies right after it has joined is missed like any other: the end of its lease is known. */
+static void test_a_lease_that_never_began(void **state)
+{
+        struct relation r = {.lease_ms = LEASE_MS};
+        const struct relation_kept kept = {.role = RELATION_LEADS, .epoch = 1};
+        struct relation_said said = {.epoch = 1};
+        struct relation_beat b;
+
+        (void)state;
+        relation_start(&r, &kept, (struct relation_at){5, 6}, 1000, 7);
+        said.at = r.at;
+        relation_beat(&r, &b);
+        assert_true(relation_may_act(&r, 1000));
+        assert_true(relation_answered(&r, &b, &said, 1000));
+        assert_true(r.kept.joined && r.until_ms == 1000);
+        assert_false(relation_may_act(&r, 1000));
+}
+
 int main(void)
 {
-        const struct CMUnitTest tests[] = {cmocka_unit_test(test_games)};
+        const struct CMUnitTest tests[] = {cmocka_unit_test(test_games),
+                                           cmocka_unit_test(test_a_lease_that_never_began)};
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
