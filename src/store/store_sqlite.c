@@ -339,7 +339,7 @@ static int open_file(struct sqlite *q, uint64_t *ret_last_seq, struct err *err)
         if (r == 0)
                 r = sqlite_connect(q, &q->db, err);
         if (r == 0)
-                r = run_sql(q, q->db, "PRAGMA cache_size = -65536", err);
+                r = run_sql(q, q->db, "PRAGMA cache_size = -16384", err);
         if (r == 0)
                 r = sqlite_migrate(q, err);
         if (r == 0)
