@@ -200,7 +200,8 @@ static void strings_of_every_length(void **state)
                                 n = text.n;
                                 buf_addz(&text, "\",2]");
                                 v = view_of(buf_view(&text));
-                                assert_true(view_next(v, &at, &first) && view_next(v, &at, &second));
+                                assert_true(view_next(v, &at, &first));
+                                assert_true(view_next(v, &at, &second));
                                 assert_int_equal(first.text.n, n); /* both quotes, without the bracket */
                                 assert_int_equal(view_integer(second, -1), 2);
                                 /* cut off anywhere it is nothing */
