@@ -267,6 +267,13 @@ static const struct limit *limit_too_low(struct core *c, const struct request *r
 
 /* ---- asking the places */
 
+/* The numbers are the job's own expressions, or an agent's. */
+static bool can_be_reserved(const struct need *n)
+{
+        return n->cpus >= 0 && n->cpus <= ADVANCE_NEED_MAX && n->memory_mib >= 0 &&
+               n->memory_mib <= ADVANCE_NEED_MAX;
+}
+
 static void on_place(void *arg, const struct core_quote_place *q)
 {
         struct core *c = arg;
@@ -296,6 +303,8 @@ static void on_place(void *arg, const struct core_quote_place *q)
                 return;
         }
         need_of(c, k, k->ad, p.queue->ad, &p.need);
+        if (!can_be_reserved(&p.need))
+                return;
         p.at_ms = q->quote.start_ms ? q->quote.start_ms - cost_input_ms(&q->why.cost) : p.queue->begins_ms;
         p.at_ms = p.at_ms > c->now_ms ? p.at_ms : c->now_ms;
         if (p.at_ms - c->now_ms > ADVANCE_MS_MAX)
@@ -339,7 +348,7 @@ static bool look_some(struct core *c)
 
 /* ---- choosing */
 
-/* Returns for how long room is reserved for the member there. */
+/* Returns for how long room is reserved for the member there; a longer job holds it as long as it runs. */
 static int64_t length_ms(struct core *c, const struct request *r, uint32_t member, const struct place *p)
 {
         const struct part *part = request_part(r, member, NULL);
@@ -350,7 +359,8 @@ static int64_t length_ms(struct core *c, const struct request *r, uint32_t membe
                 estimate_bounds(c, part, p->queue, 0, &b);
         ms = ms ? ms : b.most_ms;
         ms = ms ? ms : part->job_template->expected_ms;
-        return (ms ? ms : LENGTH_MS) + SLACK_MS;
+        ms = ms ? ms : LENGTH_MS;
+        return ms < ADVANCE_MS_MAX - SLACK_MS ? ms + SLACK_MS : ADVANCE_MS_MAX;
 }
 
 /* Computes what the first n members of the plan and p need of p's queue together. */

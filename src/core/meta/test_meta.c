@@ -137,6 +137,35 @@ static void test_a_free_place_at_once(void **state)
         story_replays(s);
 }
 
+/* What no reservation can be made for neither ends the server nor is given room that it does not have. */
+static void test_needs_and_lengths_without_sense(void **state)
+{
+        static const char *const needs[] = {"-1", "TARGET.Cpus > 0 ? -1 : 1", "9223372036854775807"};
+        struct story *s = *state;
+
+        place(s, "a");
+        for (size_t i = 0; i < sizeof(needs) / sizeof(*needs); i++) {
+                int cpus = story_submit(
+                        s, 1, (const char *const[]){"Meta", "true", "RequestCpus", needs[i], NULL}, NULL);
+                int memory = story_submit(
+                        s, 1, (const char *const[]){"Meta", "true", "RequestMemory", needs[i], NULL}, NULL);
+
+                pass(s, 5 * S);
+                for (int k = 0; k < 2; k++)
+                        if ((k ? memory : cpus) > 0)
+                                assert_int_equal(state_of(s, (uint64_t)(k ? memory : cpus), 0), JOB_IDLE);
+        }
+        assert_null(core_reserved_first(s->core));
+        FORGET(actions);
+        int id = story_submit(
+                s, 1, (const char *const[]){"Meta", "true", "AllowedExecuteDuration", "1000000000", NULL},
+                NULL);
+        assert_true(id > 0);
+        pass(s, 5 * S); /* the place is free: it is reserved for a year at most, and begins */
+        assert_int_equal(state_of(s, (uint64_t)id, 0), JOB_MATCHED);
+        story_replays(s);
+}
+
 static void test_reserved_and_moved(void **state)
 {
         struct story *s = *state;
@@ -480,6 +509,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 STORY(test_a_free_place_at_once),
+                STORY(test_needs_and_lengths_without_sense),
                 STORY(test_reserved_and_moved),
                 STORY(test_it_does_not_flap),
                 STORY(test_reserved_room_is_kept),

@@ -33,7 +33,7 @@ static bool short_of(struct core *c, const struct ad *job, const struct ad *plac
 
         eval_integer(&c->eval, job, place, request, &want);
         eval_integer(&c->eval, place, job, have, &has);
-        if (want <= has)
+        if (want <= has && want >= 0)
                 return false;
         buf_printf(clause, "TARGET." STR_FMT " >= " STR_FMT, STR_ARG(symbols_name(c->symbols, have)),
                    STR_ARG(symbols_name(c->symbols, request)));

@@ -10,7 +10,6 @@
 #include "core/model/core_parts.h"
 
 #define ORDER_VERSION 1
-#define MIB_MAX       (1ll << 50)
 
 enum { FLAG_MAINTENANCE = 1, FLAG_EVICT = 2, FLAG_JOB = 4 };
 
@@ -126,8 +125,8 @@ static struct advance *advance_unpack(struct core *c, struct unpack *u)
                 struct advance_place *p = &a->places[i];
 
                 *p = (struct advance_place){.of = a, .cpus = unpack_i64(u), .memory_mib = unpack_i64(u)};
-                u->bad |= !agent.n || !queue.n || p->cpus < 0 || p->cpus > MIB_MAX || p->memory_mib < 0 ||
-                          p->memory_mib > MIB_MAX;
+                u->bad |= !agent.n || !queue.n || p->cpus < 0 || p->cpus > ADVANCE_NEED_MAX ||
+                          p->memory_mib < 0 || p->memory_mib > ADVANCE_NEED_MAX;
                 if (u->bad)
                         break;
                 p->queue = queue_get(c, agent_get(c, agent), queue);

@@ -26,6 +26,7 @@
 #define ADVANCE_USERS_MAX     100u
 #define ADVANCE_TEXT_MAX      1024u
 #define ADVANCE_MS_MAX        (366ll * 86400000) /* longest length, and longest time from one start to the next */
+#define ADVANCE_NEED_MAX      (1ll << 50)        /* processors, or MiB of memory, at one place */
 
 struct advance;
 struct advance_place {
