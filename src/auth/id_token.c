@@ -141,6 +141,13 @@ int id_token_user(const json_t *claims, const struct id_token_users *u, struct b
         if (!str_ends(name, suffix))
                 return err_set(err, -EACCES, "the user's '%s' does not end with '%s'", u->claim, u->suffix);
         name = str_head(name, name.n - suffix.n);
+        /* jobs of alice@elsewhere@lab would have the Owner of alice@lab's */
+        if (str_find(name, '@') >= 0)
+                return err_set(
+                        err, -EACCES,
+                        "the user's '%s' has an @, and is no user's name here: set user_suffix to what "
+                        "stands from it on",
+                        u->claim);
         if (principal_print(ret_who, name, str_of(u->domain)) != 0)
                 return err_set(err, -EACCES, "'" STR_FMT "@%s' is not a user's name here",
                                STR_ARG(str_head(name, 80)), u->domain);

@@ -136,6 +136,9 @@ static void users_and_rules(void **state)
         assert_user(&by_name, "{\"preferred_username\":\"ann\",\"groups\":[[\"drover\"]],\"staff\":\"yes\"}",
                     "");
         assert_user(&by_name, "{\"groups\":[\"drover\"],\"staff\":\"yes\"}", "");
+        assert_user(&by_name,
+                    "{\"preferred_username\":\"ann@evil.example\",\"groups\":\"drover\",\"staff\":\"yes\"}",
+                    "");
         assert_user(&by_name, "{\"preferred_username\":[\"ann\"],\"groups\":[\"drover\"],\"staff\":\"yes\"}",
                     "");
         assert_user(&by_mail, "{\"email\":\"ann@lab.example\",\"email_verified\":true}", "ann@lab");
@@ -143,6 +146,7 @@ static void users_and_rules(void **state)
         assert_user(&by_mail, "{\"email\":\"ann@lab.example\",\"email_verified\":\"true\"}", "");
         assert_user(&by_mail, "{\"email\":\"ann@lab.example\"}", "");
         assert_user(&by_mail, "{\"email\":\"ann@evil.example\",\"email_verified\":true}", "");
+        assert_user(&by_mail, "{\"email\":\"ann@evil@lab.example\",\"email_verified\":true}", "");
         assert_user(&by_mail, "{\"email\":\"@lab.example\",\"email_verified\":true}", "");
         assert_user(&by_mail, "{\"email\":\"lab.example\",\"email_verified\":true}", "");
         assert_user(&by_mail, "{\"email\":\"a b@lab.example\",\"email_verified\":true}", "");

@@ -215,10 +215,13 @@ static void walk_ad(struct walk *w, const struct node *nd, unsigned depth)
 
 static void walk_node(struct walk *w, const struct node *nd, unsigned depth)
 {
-        if (w->nodes == 0)
+        if (w->nodes == 0 || depth == RUN_RECURSION_MAX) {
+                w->uses.uses_more = true; /* names behind this are not told */
                 return;
+        }
         w->nodes--;
-        if (nd->op <= OP_FOLD || ++depth > RUN_RECURSION_MAX)
+        depth++;
+        if (nd->op <= OP_FOLD)
                 return;
         switch (nd->op) {
         case OP_ENTRY: walk_node(w, node_kid(nd, 0), depth); break;

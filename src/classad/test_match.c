@@ -276,6 +276,30 @@ static void test_references_that_cannot_be_told(void **state)
         assert_true(uses_more("evalInEachContext(x, { n }) == 1"));
 }
 
+/* A name behind more references than are followed is not told, and that is. */
+static void test_references_too_deep(void **state)
+{
+        struct world w;
+        struct told t = {.w = &w};
+        struct expr_uses uses;
+        struct buf text BUF_CLEANUP = {0};
+        struct expr *e;
+
+        (void)state;
+        buf_addz(&text, "[ ");
+        for (unsigned i = 0; i < 5000; i++)
+                buf_printf(&text, "a%u = a%u; ", i, i + 1);
+        buf_addz(&text, "a5000 = ProcId ]");
+        world_init(&w, buf_z(&text), NULL);
+        assert_int_equal(expr_parse(w.symbols, STR("a0 > 5"), &e, NULL), 0);
+        expr_references(e, w.my, tell, &t, &uses);
+        assert_true(uses.uses_more);
+        expr_free(e);
+        buf_deinit(&t.own);
+        buf_deinit(&t.target);
+        world_deinit(&w);
+}
+
 static void test_references_of_one_clause(void **state)
 {
         struct world w;
@@ -313,6 +337,7 @@ int main(void)
                 cmocka_unit_test(test_eval_names_are_bounded),
                 cmocka_unit_test(test_references),
                 cmocka_unit_test(test_references_that_cannot_be_told),
+                cmocka_unit_test(test_references_too_deep),
                 cmocka_unit_test(test_references_of_one_clause),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
