@@ -12,8 +12,9 @@
 #include "base/format/base64.h"
 #include "base/mem.h"
 
-#define SHA1_SIZE   20u
-#define SHA256_SIZE 32u
+#define TAG_ATTRIBUTES_MAX 16u
+#define SHA1_SIZE          20u
+#define SHA256_SIZE        32u
 
 /* ---- reading */
 
@@ -51,6 +52,35 @@ static bool find_body(struct str text, struct str *ret)
                 return false;
         *ret = str_head(str_skip(text, (size_t)begin), (size_t)(end - begin) + end_size);
         return true;
+}
+
+/* Returns whether a tag has more attributes than any of the format has. libxml2 compares each with all others
+ * of its tag, and strangers may send a message. */
+static bool has_long_tag(struct str text)
+{
+        unsigned attributes = 0;
+        char quote = 0;
+        bool inside = false;
+
+        for (size_t i = 0; i < text.n; i++) {
+                char c = text.p[i];
+
+                if (!inside || quote) {
+                        if (c == quote)
+                                quote = 0;
+                        if (!inside && c == '<') {
+                                inside = true;
+                                attributes = 0;
+                        }
+                } else if (c == '"' || c == '\'') {
+                        quote = c;
+                        if (++attributes > TAG_ATTRIBUTES_MAX)
+                                return true;
+                } else if (c == '>') {
+                        inside = false;
+                }
+        }
+        return false;
 }
 
 /* Reads a base64 sum of 20 or 32 bytes. Returns its size; 0: it is none. */
@@ -112,10 +142,12 @@ int sssrmap_read(struct str text, struct xml_schema *schema, struct sssrmap_mess
         if (text.n > SSSRMAP_MESSAGE_MAX)
                 return err_set(err, SSSRMAP_MALFORMED, "a message may have %u bytes", SSSRMAP_MESSAGE_MAX);
         if (memchr(text.p ? text.p : "", 0, text.n) || !take_declaration(&text) ||
-            !str_starts(text, STR("<Envelope")) || !find_body(text, &ret->body))
-                return err_set(err, SSSRMAP_MALFORMED,
-                               "a message is an <Envelope> in UTF-8 with one <Body>, without comments, "
-                               "document types, CDATA sections and processing instructions");
+            !str_starts(text, STR("<Envelope")) || !find_body(text, &ret->body) || has_long_tag(text))
+                return err_set(
+                        err, SSSRMAP_MALFORMED,
+                        "a message is an <Envelope> in UTF-8 with one <Body>, without comments, "
+                        "document types, CDATA sections and processing instructions, and with at most 16 "
+                        "attributes in a tag");
         r = xml_parse_valid("message", text, schema, &ret->root, err);
         if (r != 0)
                 return r == -EINVAL ? SSSRMAP_MALFORMED : r;

@@ -161,6 +161,12 @@ static void what_is_no_message_is_refused(void **state)
                 if (code_of(str_of(bad[i])) != SSSRMAP_MALFORMED)
                         fail_msg("%s", bad[i]);
         assert_int_equal(code_of(str_make("<Envelope>\0</Envelope>", 22)), SSSRMAP_MALFORMED);
+        BUF_CLEANUP struct buf many = {0};
+        buf_addz(&many, "<Envelope");
+        for (unsigned i = 0; i < 20000; i++)
+                buf_printf(&many, " a%u=''", i);
+        buf_addz(&many, "><Body></Body></Envelope>");
+        assert_int_equal(code_of(buf_view(&many)), SSSRMAP_MALFORMED); /* at once */
         assert_int_equal(
                 code_of(STR(
                         "<Envelope><Body><Request action=\"Query\" actor=\"r\"><Get name=\"a\"/></Request>"
