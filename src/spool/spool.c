@@ -25,7 +25,8 @@
 #include "base/system/clock.h"
 #include "base/system/fs.h"
 
-#define OWNER_MAX 255
+#define FLUSH_BYTES (8u << 20)
+#define OWNER_MAX   255
 
 struct holder { /* an owner with uploads in progress */
         uint64_t bytes;
@@ -305,6 +306,10 @@ static int append(struct spool *s, struct upload *u, struct str bytes, struct er
                 r = spool_fail(-r, err, "write an upload");
         } else {
                 EVP_DigestUpdate(u->sha, bytes.p, bytes.n);
+                /* the disk begins with what is there, so that the flush at the end of a large file is short
+                 */
+                if (u->size / FLUSH_BYTES != (u->size + bytes.n) / FLUSH_BYTES)
+                        sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
                 pthread_mutex_lock(&s->lock);
                 u->size += bytes.n;
                 u->holder->bytes += bytes.n;
@@ -612,7 +617,8 @@ static int open_folder(int dirfd, const char *name, int *ret_fd, struct err *err
         return 0;
 }
 
-int spool_open(const char *folder, uint64_t object_max, struct spool **ret, struct err *err)
+static int open_spool(const char *folder, uint64_t object_max, bool uploads, struct spool **ret,
+                      struct err *err)
 {
         struct spool *s;
         int r = fs_mkdirs(folder, 0700);
@@ -635,7 +641,7 @@ int spool_open(const char *folder, uint64_t object_max, struct spool **ret, stru
                 r = open_folder(s->dirfd, "uploads", &s->uploads_fd, err);
         if (r == 0 && fsync(s->dirfd))
                 r = err_set(err, -errno, "cannot flush %s: %s", folder, strerror(errno));
-        if (r == 0)
+        if (r == 0 && uploads)
                 r = spool_uploads_load(s, err);
         if (r) {
                 spool_close(s);
@@ -643,6 +649,16 @@ int spool_open(const char *folder, uint64_t object_max, struct spool **ret, stru
         }
         *ret = s;
         return 0;
+}
+
+int spool_open(const char *folder, uint64_t object_max, struct spool **ret, struct err *err)
+{
+        return open_spool(folder, object_max, true, ret, err);
+}
+
+int spool_open_objects(const char *folder, struct spool **ret, struct err *err)
+{
+        return open_spool(folder, 0, false, ret, err);
 }
 
 void spool_close(struct spool *s)

@@ -29,6 +29,9 @@ struct spool;
 /* Opens the folder, and makes it (0700) if absent. object_max: maximum bytes of one object, 0 for no
  * limit. Returns 0 or -errno. */
 int spool_open(const char *folder, uint64_t object_max, struct spool **ret, struct err *err);
+/* Opens it to read and list objects only, beside the process that has its uploads: these are neither loaded
+ * nor tidied. */
+int spool_open_objects(const char *folder, struct spool **ret, struct err *err);
 void spool_close(struct spool *s); /* keeps uploads; accepts NULL */
 
 /* ---- uploads */

@@ -12,6 +12,7 @@ class Wire:
 
     def __init__(self, port):
         self.port, self.is_cut, self.ended = port, threading.Event(), False
+        self.cut_behind = None  # bytes of one connection
         self.server = socket.create_server(("127.0.0.1", 0))
         self.sockets = []
         threading.Thread(target=self._accept, daemon=True).start()
@@ -46,7 +47,11 @@ class Wire:
 
     def _forward(self, source, to):
         try:
+            passed = 0
             while data := source.recv(65536):
+                passed += len(data)
+                if self.cut_behind and passed > self.cut_behind:
+                    self.cut()
                 self._hold()
                 to.sendall(data)
         except OSError:

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import ssl
+import threading
 
 import pytest
 from drover import sh, wait_until
@@ -179,6 +180,24 @@ def test_files(pair):
         second.cli("get", f"{request}.0", "--output", os.path.join(second.base, f"got{request}"))
         with open(os.path.join(second.base, f"got{request}", "out"), encoding="utf-8") as f:
             assert f.read() == text
+
+
+def test_a_leader_that_is_cut_off_while_a_file_is_copied(pair):
+    """The other does not wait for the rest of a file that nobody was promised."""
+    first, second = pair.both()
+    leader, _ = pair.up()
+    first.write("in", "x" * (16 << 20))
+    first.write("big.sub", sh("true", transfer_input_files="in", should_transfer_files="YES"))
+    pair.wires[0].cut_behind = 4 << 20
+    submit = threading.Thread(target=lambda: first.cli("submit", "big.sub", code=None))
+    submit.start()
+    wait_until(pair.wires[0].is_cut.is_set)
+    pair.wires[1].cut()
+    pair.leads(1)
+    wait_until(lambda: not leader.running())
+    first.daemons.remove(leader)
+    submit.join()
+    assert second.submit(sh("true")) > 0
 
 
 def test_what_must_be_mirrored(pair, instance):

@@ -18,6 +18,7 @@
 #include "base/system/uuid.h"
 #include "server/mirror/state.h"
 
+#define ANSWER_MAX    (1u << 30) /* of the list of files, and of a snapshot */
 #define COPY_MS       (12 * 3600000LL)
 #define OWNER         STR("mirror")
 #define HASH_TEXT     64
@@ -36,11 +37,6 @@ struct mirror_pull {
         struct http_call *call;
         int fd; /* of the database that comes; -1: none */
 };
-
-bool follow_is_busy(const struct mirror *m)
-{
-        return m->pull;
-}
 
 static void pull_free(struct mirror *m)
 {
@@ -484,7 +480,7 @@ static void on_database(void *arg, int status, struct str body, const struct err
         close(p->fd);
         p->fd = -1;
         const struct http_call_spec spec = {
-                .method = "GET", .path = "/mirror/objects", .timeout_ms = COPY_MS};
+                .method = "GET", .path = "/mirror/objects", .timeout_ms = COPY_MS, .max = ANSWER_MAX};
         p->call = http_client_call(m->client, &spec, on_list, m);
 }
 
@@ -556,6 +552,6 @@ void follow_snapshot(struct mirror *m, uint64_t seq)
         if (m->snapshot_call || m->pull || !m->copy || seq <= m->snapshot || seq > store_last_seq(m->copy))
                 return;
         const struct http_call_spec spec = {
-                .method = "GET", .path = "/mirror/snapshot", .timeout_ms = COPY_MS};
+                .method = "GET", .path = "/mirror/snapshot", .timeout_ms = COPY_MS, .max = ANSWER_MAX};
         m->snapshot_call = http_client_call(m->client, &spec, on_snapshot, m);
 }

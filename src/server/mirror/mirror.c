@@ -131,8 +131,8 @@ static void on_look(void *arg)
         pthread_mutex_lock(&m->lock);
         leaves = m->leaving;
         if (!m->go && !leaves) {
-                if (!m->copying && !follow_is_busy(m) &&
-                    relation_take_over(&m->r, now, clock_wall_ms() / 1000, mirror_random())) {
+                if (!m->copying && relation_take_over(&m->r, now, clock_wall_ms() / 1000, mirror_random())) {
+                        follow_stop(m); /* files of a group that was never acknowledged may be on the way */
                         mirror_keep(m);
                         m->tried = true;
                         log_info("msg=\"this server takes over\" peer=%s", m->config->peer);
@@ -488,6 +488,9 @@ int mirror_promote(struct mirror *m, bool force, struct err *err)
                         err, -ESTALE,
                         "this server has not all that the leader has: what is missing would be lost; --force "
                         "promotes it all the same");
+        else if (m->r.kept.role == RELATION_FOLLOWS && access(m->server->paths.store, F_OK) < 0)
+                r = err_set(err, -ENOENT,
+                            "this server has no copy of the queue: there is nothing to lead with");
         if (r == 0 && relation_promote(&m->r, clock_wall_ms() / 1000, mirror_random())) {
                 mirror_keep(m);
                 m->tried = true;

@@ -210,14 +210,16 @@ static void send_object(struct mirror *m, struct http_request *r, struct str has
 {
         struct spool *spool;
         struct err err;
-        int fd = -1, found = SPOOL_NOT_FOUND;
+        int fd = -1, e = spool_open_objects(m->server->paths.spool, &spool, &err);
 
-        if (spool_open(m->server->paths.spool, 0, &spool, &err) == 0) {
-                found = spool_object_open(spool, hash, &fd, NULL);
+        if (e == 0) {
+                e = spool_object_open(spool, hash, &fd, NULL);
                 spool_close(spool);
         }
-        if (found != 0)
+        if (e == SPOOL_NOT_FOUND)
                 serve_refuse(r, 404, "there is no such file");
+        else if (e != 0) /* descriptors are short, or the disk is: the follower must not take it for gone */
+                serve_refuse(r, 503, "the file cannot be read now");
         else
                 send_file(r, fd);
 }
@@ -236,7 +238,7 @@ static void send_objects(struct mirror *m, struct http_request *r)
         BUF_CLEANUP struct buf list = {0};
         struct spool *spool;
         struct err err;
-        int e = spool_open(m->server->paths.spool, 0, &spool, &err);
+        int e = spool_open_objects(m->server->paths.spool, &spool, &err);
 
         if (e == 0) {
                 e = spool_object_list(spool, list_object, &list, &err);

@@ -98,7 +98,6 @@ void follow_copy(struct mirror *m, struct relation_at useless);
 void follow_snapshot(struct mirror *m,
                      uint64_t seq); /* fetches the leader's snapshot, if it has a newer one */
 void follow_stop(struct mirror *m);
-bool follow_is_busy(const struct mirror *m);
 
 /* ---- serve.c; the mirror's thread */
 void serve_request(void *arg, struct http_request *r);

@@ -108,7 +108,7 @@ static bool needs_mirror(const struct server *s, const struct submission *sub)
         for (size_t i = 0; i < sub->part_count; i++)
                 for (size_t k = 0; k < sub->parts[i].attribute_count; k++)
                         if (str_ieqz(sub->parts[i].attributes[k].name, "Mirror") &&
-                            str_ieqz(str_trim(sub->parts[i].attributes[k].text), "true"))
+                            !str_ieqz(str_trim(sub->parts[i].attributes[k].text), "false"))
                                 return true;
         return s->mirror && s->config.mirror.all;
 }
