@@ -146,6 +146,7 @@ def test_who_may_start_what(instance):
     """Only programs of a parallel job's nodes, on its own nodes, while these run; and only what was started so is told of."""
     pool(instance, 2)
     request = instance.submit(sh(f"echo $DROVER_CHIRP >{instance.work}/socket.$0; exec sleep 3600", universe="parallel", machine_count=2, request_cpus=2,
+                                 want_io_proxy="false",
                                  request_memory="10MB").replace("sleep 3600'", "sleep 3600' $(Node)"))
     wait_until(lambda: instance.written("socket.0") and instance.written("socket.1"))
     peer = Peer(instance.read("socket.0").strip())

@@ -163,7 +163,7 @@ def test_log_and_why(cli):
     cli.fake(replies={
         "GET /v1/requests/7": {**request(7, jobs=1), "parts": []},
         "GET /v1/requests/8": {**request(8, jobs=5), "parts": []},
-        "GET /v1/jobs/7.0/log": {"events": [{"seq": 1, "at_ms": NOW_MS, "event": "submitted"},
+        "GET /v1/jobs/7.0/log": {"meta": False, "events": [{"seq": 1, "at_ms": NOW_MS, "event": "submitted"},
                                             {"seq": 4, "at_ms": NOW_MS, "event": "matched", "fence": 1, "agent": "n1"}]},
         "GET /v1/jobs/7.0/why": {"id": "7.0", "state": "idle", "text": ["It waits for memory."], "agents": [
             {"name": "n1", "queue": "main", "verdict": "refuses", "side": "job",
