@@ -90,8 +90,9 @@ static void mailbox_readable(void *arg, int what)
         (void)what;
         mb->batch = mailbox_take(&mb->head);
         mb->handing = true;
-        while (mb->batch || (!mb->gone && mailbox_has_priority(mb)))
+        do /* what is posted meanwhile, by a receiver too, comes after the loop's other events */
                 mailbox_hand(mb);
+        while (mb->batch);
         mb->handing = false;
         if (mb->gone)
                 free(mb);

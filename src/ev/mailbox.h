@@ -1,6 +1,7 @@
 /* mailbox: messages to a loop from any thread. Many may post, one loop receives; messages of one poster
- * arrive in order. Receiving hands over all that wait, in batches of some 4 ms at most. The message is a
- * struct that begins with a mail, whose ownership goes with it.
+ * arrive in order. Receiving hands over all that wait, in batches of some 4 ms at most. What is posted
+ * meanwhile follows in the loop's next round, so that a receiver which posts to itself keeps no timer, signal
+ * or descriptor waiting. The message is a struct that begins with a mail, whose ownership goes with it.
  *
  * Messages with priority are handed over before all others that wait. Where there are any, a batch takes the
  * others for 2 ms, or for as long as those with priority took, up to 20 ms; the rest follows in more batches.
