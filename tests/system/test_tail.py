@@ -432,7 +432,7 @@ def test_tail(drover):
         assert p.stdout.read() == b"\033]0;title\007raw\n" and p.wait(60) == 0
     assert drover.cli("tail", "-n", "1", job) == "\033]0;title\007raw\n"
     assert "no job" in drover.cli("tail", f"{request}.5", code=2).err
-    many = drover.submit(sh("echo $(Process)", queue="queue 2"))
+    many = drover.submit(sh("[ $(Process) = 1 ] || sleep 0.3; echo $(Process)", queue="queue 2"))
     drover.wait(many)
     assert "has 2 jobs" in drover.cli("tail", "-f", str(many), code=2).err
     assert drover.cli("tail", str(many)) == f"==> {many}.0 <==\n0\n\n==> {many}.1 <==\n1\n"

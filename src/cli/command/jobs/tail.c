@@ -1,6 +1,7 @@
 /* drover tail: the last output of a job and, with --follow, further output as it is printed. */
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/client/jobs.h"
@@ -106,24 +107,29 @@ static int add_job(void *arg, struct view item)
         return 0;
 }
 
+/* By request, and by number within it. */
+static int compare_ids(const void *a, const void *b)
+{
+        return strverscmp(*(const char *const *)a, *(const char *const *)b);
+}
+
 /* Prints the last lines of each of several jobs below the job's id: jobs that run, or else those that
  * ended last. Returns an exit code. */
 static int tail_several(const struct tail *t, const char *ids)
 {
         const char *const from[] = {"/v1/jobs?state=running", "/v1/history"};
-        bool ended = false; /* the history lists the latest job first */
+        const char *shown[JOBS] = {0};
         struct several s = {0};
         int code = 0, one;
 
         for (size_t i = 0; i < 2 && code == 0 && s.count == 0; i++) {
                 struct buf path BUF_CLEANUP = {0};
 
-                ended = i == 1;
                 buf_addz(&path, from[i]);
                 api_query(&path, "id", str_of(ids));
                 code = api_list(t->cli, &(struct api_list){.path = &path,
                                                            .array = "jobs",
-                                                           .cursor = ended ? "before" : "after",
+                                                           .cursor = i == 1 ? "before" : "after",
                                                            .limit = JOBS,
                                                            .each = add_job,
                                                            .arg = &s});
@@ -132,12 +138,14 @@ static int tail_several(const struct tail *t, const char *ids)
                 code = cli_error(CLI_FAILED, "no job of %s has begun: drover why %s", ids, ids);
         else if (code == 0 && s.count == JOBS)
                 cli_note("at most %d jobs are shown; name one, as in 7.42", JOBS);
+        for (size_t i = 0; i < s.count; i++)
+                shown[i] = buf_z(&s.ids[i]);
+        qsort(shown, s.count, sizeof(*shown), compare_ids);
         for (size_t i = 0; i < s.count; i++) {
-                struct buf *id = &s.ids[ended ? s.count - 1 - i : i];
                 struct tail of_one = *t;
 
-                printf("%s==> %s <==\n", i ? "\n" : "", buf_z(id));
-                one = tail_job(&of_one, buf_z(id));
+                printf("%s==> %s <==\n", i ? "\n" : "", shown[i]);
+                one = tail_job(&of_one, shown[i]);
                 code = code == 0 ? one : code;
         }
         for (size_t i = 0; i < s.count; i++)
