@@ -347,11 +347,12 @@ def test_a_provider_of_another_authority(instance, provider, tmp_path):
 
 def test_whom_the_settings_admit(served, provider):
     for claims in ({"groups": ["users"]}, {"groups": None}, {"groups": "Drover"}, {"groups": {"drover": 1}}, {"preferred_username": None},
-                   {"preferred_username": "a b"}, {"preferred_username": "../x"}, {"preferred_username": "x" * 65}, {"preferred_username": ""}, {"preferred_username": 7}):
+                   {"preferred_username": "a b"}, {"preferred_username": "../x"}, {"preferred_username": "x" * 65}, {"preferred_username": ""}, {"preferred_username": 7},
+                   {"preferred_username": "bob@elsewhere"}):
         provider.claims = claims
         assert sign_in(served, provider) == "/#/not-signed-in/not-allowed", claims
-    provider.claims = {"groups": "drover", "preferred_username": "bob@elsewhere"}
-    assert you(served, sign_in(served, provider))["you"] == "bob@elsewhere@lab"
+    provider.claims = {"groups": "drover", "preferred_username": "bob"}
+    assert you(served, sign_in(served, provider))["you"] == "bob@lab"
 
 
 def test_nobody_becomes_root_or_the_server(instance, provider):
