@@ -308,11 +308,40 @@ static void look_at_silent(struct queue *q)
         buf_deinit(&b.ids);
 }
 
+/* ---- signals */
+
+#define HANDLERS_MS 1000 /* time in which a program sets its handlers: a signal before would end it */
+
+void attempt_signal(struct attempt *at, unsigned number)
+{
+        bool runs = at->state == ATTEMPT_RUNNING && at->stepping && at->task_runs;
+        if (runs && clock_boot_ms() - at->runs_from_ms >= HANDLERS_MS)
+                runner_signal(at->q->backend->runner, attempt_task(at), (int)number);
+        else if (at->state <= ATTEMPT_RUNNING)
+                at->signals |= UINT64_C(1) << (number - 1);
+}
+
+static void send_kept_signals(struct attempt *at)
+{
+        uint64_t signals = at->signals;
+        at->signals = 0; /* those that cannot be sent yet are kept again */
+        for (unsigned n = 1; signals; n++, signals >>= 1)
+                if (signals & 1)
+                        attempt_signal(at, n);
+}
+
 void attempt_tick(struct agent *a)
 {
-        for (size_t i = 0; i < a->queue_count; i++)
-                if (a->queues[i]->backend->silent)
-                        look_at_silent(a->queues[i]);
+        for (size_t i = 0; i < a->queue_count; i++) {
+                struct queue *q = a->queues[i];
+                if (q->backend->silent)
+                        look_at_silent(q);
+                for (struct attempt *at = q->lists[ATTEMPT_RUNNING], *next; at; at = next) {
+                        next = at->next;
+                        if (at->signals)
+                                send_kept_signals(at);
+                }
+        }
 }
 
 /* Records how a task of an earlier agent ended. The runner reports it after each absence, and it counts
@@ -328,24 +357,12 @@ static void known_end(struct attempt *at, const struct run_event *e)
         at->adopted_why = e->why;
 }
 
-void attempt_signal(struct attempt *at, unsigned number)
-{
-        if (at->state == ATTEMPT_RUNNING && at->stepping && at->task_runs)
-                runner_signal(at->q->backend->runner, attempt_task(at), (int)number);
-        else if (at->state <= ATTEMPT_RUNNING)
-                at->signals |= UINT64_C(1) << (number - 1);
-}
-
-/* Called when the task is known to run or wait: carries out requests that were made meanwhile. */
+/* Called when the task is known to run or wait. */
 static void runs(struct attempt *at, bool now)
 {
-        uint64_t signals = now ? at->signals : 0;
+        if (now && !at->task_runs)
+                at->runs_from_ms = clock_boot_ms();
         at->task_runs = now;
-        for (unsigned n = 1; signals; n++, signals >>= 1)
-                if (signals & 1)
-                        attempt_signal(at, n);
-        if (now)
-                at->signals = 0;
 }
 
 /* Handles a task that the runner knows from before. */

@@ -240,11 +240,12 @@ struct attempt {
         int64_t entered_ms;       /* Unix time at which it entered its state */
         uint64_t lease_ms;
         unsigned step;
-        bool stepping;       /* the runner has a task of this step */
-        bool task_runs;      /* the runner has reported that the program runs */
-        int64_t begin_by_ms; /* boot clock: the task begins before that or never; 0: no limit */
-        bool begun;          /* the runner is silent, and is known to have begun a task of it */
-        uint64_t signals;    /* signals to be sent when it runs: 1 << (number - 1) */
+        bool stepping;        /* the runner has a task of this step */
+        bool task_runs;       /* the runner has reported that the program runs */
+        int64_t runs_from_ms; /* boot clock: when it did */
+        int64_t begin_by_ms;  /* boot clock: the task begins before that or never; 0: no limit */
+        bool begun;           /* the runner is silent, and is known to have begun a task of it */
+        uint64_t signals;     /* signals to be sent when it has run for a second: 1 << (number - 1) */
         struct cgroup *cgroup;
         uint64_t cpus_milli, memory_bytes;
         size_t credential_count; /* credentials that it holds, see credentials.h */
