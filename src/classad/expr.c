@@ -42,6 +42,40 @@ void expr_text_from_old(struct str text, struct buf *out)
         }
 }
 
+/* Reads the escape that begins at text[0], as print_string writes it. Returns its length. */
+static size_t read_escape(struct str text, char *ret)
+{
+        static const char letters[] = "btnfr", meant[] = "\b\t\n\f\r";
+        char c = text.n > 1 ? text.p[1] : '\\';
+        const char *at = strchr(letters, c);
+
+        if (c >= '0' && c <= '3' && text.n > 3) {
+                *ret = (char)((c - '0') * 64 + (text.p[2] - '0') * 8 + (text.p[3] - '0'));
+                return 4;
+        }
+        *ret = at && *at ? meant[at - letters] : c;
+        return text.n > 1 ? 2 : 1;
+}
+
+void expr_text_to_old(struct str text, struct buf *out)
+{
+        char within = '\0'; /* the quote that ends the string or the name */
+
+        for (size_t i = 0, n; i < text.n; i += n) {
+                char c = text.p[i];
+
+                n = 1;
+                if (within && c == '\\') {
+                        n = read_escape(str_skip(text, i), &c);
+                        if (c == '"' && within == '"')
+                                buf_char(out, '\\');
+                } else if (within ? c == within : c == '"' || c == '\'') {
+                        within = within ? '\0' : c;
+                }
+                buf_char(out, c == '\n' ? ' ' : c);
+        }
+}
+
 void expr_free(struct expr *e)
 {
         assert(!e || e->root.op == OP_ENTRY);

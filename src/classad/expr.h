@@ -11,6 +11,9 @@ void expr_free(struct expr *e);
  * line (HTCondor manual, "ClassAd mechanism", and its library's ConvertEscapingOldToNew). Submit files and
  * HTCondor's command lines have the old syntax. */
 void expr_text_from_old(struct str text, struct buf *out);
+/* Appends what was printed in the new syntax (by expr_print or value_print) as the old one writes it, as
+ * ad_print does with CLASSAD_OLD: quotes are the only escapes, and a line break becomes a space. */
+void expr_text_to_old(struct str text, struct buf *out);
 
 /* Returns whether the expression is a literal, and its value, as ad_literal. `e` may also stand in an ad. */
 bool expr_literal(const struct expr *e, struct value *ret);

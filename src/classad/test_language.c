@@ -335,19 +335,51 @@ static void test_text_of_the_old_syntax(void **state)
         symbols_free(symbols);
 }
 
+static void test_text_as_the_old_syntax(void **state)
+{
+        static const struct {
+                const char *text, *old;
+        } cases[] = {
+                {"\"a\\\\db\"", "\"a\\db\""},
+                {"{ \"say \\\"no\\\"\",\"b\\n\\tc\\001\" }", "{ \"say \\\"no\\\"\",\"b \tc\001\" }"},
+                {"'it\\'s' + \"it's\"", "'it's' + \"it's\""},
+                {"regexp(\"^n\\\\d+\",Machine)", "regexp(\"^n\\d+\",Machine)"},
+                {"\"ends\\", "\"ends\\"},
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+                BUF_CLEANUP struct buf old = {0};
+
+                expr_text_to_old(str_of(cases[i].text), &old);
+                assert_string_equal(buf_z(&old), cases[i].old);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_words),      cmocka_unit_test(test_special_names),
-                cmocka_unit_test(test_comments),   cmocka_unit_test(test_numbers),
-                cmocka_unit_test(test_strings),    cmocka_unit_test(test_reals_print),
-                cmocka_unit_test(test_precedence), cmocka_unit_test(test_strict),
-                cmocka_unit_test(test_comparison), cmocka_unit_test(test_identity),
-                cmocka_unit_test(test_logic),      cmocka_unit_test(test_ternary),
-                cmocka_unit_test(test_elvis),      cmocka_unit_test(test_arithmetic),
-                cmocka_unit_test(test_times),      cmocka_unit_test(test_selection),
-                cmocka_unit_test(test_scope),      cmocka_unit_test(test_cycles),
-                cmocka_unit_test(test_depth),      cmocka_unit_test(test_text_of_the_old_syntax),
+                cmocka_unit_test(test_words),
+                cmocka_unit_test(test_special_names),
+                cmocka_unit_test(test_comments),
+                cmocka_unit_test(test_numbers),
+                cmocka_unit_test(test_strings),
+                cmocka_unit_test(test_reals_print),
+                cmocka_unit_test(test_precedence),
+                cmocka_unit_test(test_strict),
+                cmocka_unit_test(test_comparison),
+                cmocka_unit_test(test_identity),
+                cmocka_unit_test(test_logic),
+                cmocka_unit_test(test_ternary),
+                cmocka_unit_test(test_elvis),
+                cmocka_unit_test(test_arithmetic),
+                cmocka_unit_test(test_times),
+                cmocka_unit_test(test_selection),
+                cmocka_unit_test(test_scope),
+                cmocka_unit_test(test_cycles),
+                cmocka_unit_test(test_depth),
+                cmocka_unit_test(test_text_of_the_old_syntax),
+                cmocka_unit_test(test_text_as_the_old_syntax),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

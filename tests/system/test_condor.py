@@ -359,6 +359,20 @@ def test_qedit(condor):
     assert "none of them" in condor("qedit", cluster, "Note", 1, code=1).err
 
 
+def test_a_backslash_stands_for_itself(condor):
+    """In what is typed and in what is printed, as HTCondor's old syntax has it; -json has JSON's own."""
+    cluster = condor.submit(sh("exit 0", hold="true", **{"+Bar": r'"C:\new\table"'}))
+    condor("qedit", cluster, "Node", r'regexp("^n\d+\.cern", "n12.cern")')
+    raw = [r'"C:\new\table"', r'regexp("^n\d+\.cern","n12.cern")']
+    assert condor("q", cluster, "-af:,r", "Bar", "Node") == ", ".join(raw) + "\n"
+    assert condor("q", cluster, "-af:,V", "Bar", "Node") == raw[0] + ", true\n"
+    assert condor("q", cluster, "-format", "%r", "Bar", "-format", " %V", "Bar", "-format", " %s\\n", "Bar") == f"{raw[0]} {raw[0]} " + r"C:\new\table" + "\n"
+    assert f"Bar = {raw[0]}\n" in condor("q", cluster, "-long")
+    assert condor.json("q", cluster)[0]["Bar"] == r"C:\new\table"
+    only = rf'ClusterId == {cluster} && regexp("^C:.new\\t", Bar)'
+    assert only in condor("rm", "-constraint", only)
+
+
 def test_prio(condor):
     cluster = held(condor)
     condor("prio", "-p", -7, cluster)

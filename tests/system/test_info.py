@@ -26,6 +26,8 @@ def test_info(instance):
         return list(csv.DictReader(io.StringIO(instance.cli("info", *args, "--csv"))))
     assert [r["id"] for r in rows("jobs", "-c", 'Colour == "blue"', "-o", "Id,JobStatus")] == [f"{held}.0"]
     assert sorted(r["id"] for r in rows("history", "-c", 'Colour == "red"', "-o", "Id,Colour")) == [f"{done}.0", f"{done}.1"]
+    words = r'regexp("^/bin/\w+$", Cmd)'  # a backslash stands for itself, as in submit files
+    assert list(rows("jobs", "-c", words, "-o", r'"\d"')[0].values()) == [r"\d"]
     place, = rows("places", "-c", "TotalCpus >= 4", "-o", "AgentName,QueueName,TotalCpus * 2")
     assert place["agentname"] == "n1" and list(place.values())[2] == "8"
     assert rows("places", "-c", "TotalCpus > 4", "-o", "AgentName") == []

@@ -179,15 +179,20 @@ static void print_real(struct buf *out, double d)
                 buf_addz(out, ".0");
 }
 
-/* Appends a value as %v prints it: strings without quotes, numbers short. */
+/* Appends a value as %v prints it: strings without quotes, numbers short. HTCondor's tools print in the old
+ * syntax. */
 static void columns_value(struct buf *out, const struct value *v, bool quoted)
 {
-        if (v->type == VALUE_STRING && !quoted)
+        BUF_CLEANUP struct buf text = {0};
+
+        if (v->type == VALUE_STRING && !quoted) {
                 buf_str(out, v->string);
-        else if (v->type == VALUE_REAL && v->real - v->real == 0)
+        } else if (v->type == VALUE_REAL && v->real - v->real == 0) {
                 print_real(out, v->real);
-        else
-                value_print(out, v);
+        } else {
+                value_print(&text, v);
+                expr_text_to_old(buf_view(&text), out);
+        }
 }
 
 static void evaluate(struct columns *c, const struct column *k, const struct ad *ad, struct value *ret)
@@ -204,11 +209,14 @@ static void print_raw(struct columns *c, const struct column *k, const struct ad
 {
         symbol name = is_name(str_of(k->text)) ? symbols_find(c->symbols, str_of(k->text)) : 0;
         const struct expr *e = name ? ad_find(ad, name) : NULL;
+        BUF_CLEANUP struct buf text = {0};
 
-        if (name && !e)
+        if (name && !e) {
                 buf_addz(out, "undefined");
-        else
-                expr_print(out, e ? e : k->expr, c->symbols);
+        } else {
+                expr_print(&text, e ? e : k->expr, c->symbols);
+                expr_text_to_old(buf_view(&text), out);
+        }
 }
 
 static void print_cell(struct columns *c, const struct column *k, const struct ad *ad, const char *id,

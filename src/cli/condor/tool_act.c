@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/format/json.h"
+#include "classad/expr.h"
 #include "cli/condor/condor.h"
 #include "cli/condor/select.h"
 
@@ -125,8 +126,10 @@ static int act_on_jobs(struct cli *cli, const struct flags *f, const struct deed
         for (size_t i = 0; i < f->word_count; i++)
                 code |= act_on_word(&a, f->words[i]);
         if (code == 0 && f->word_count == 0) {
-                if (a.constraint.n)
-                        buf_printf(&which, " matching constraint %s", buf_z(&a.constraint));
+                if (a.constraint.n) {
+                        buf_addz(&which, " matching constraint ");
+                        expr_text_to_old(buf_view(&a.constraint), &which);
+                }
                 code = act_on_many(&a, NULL, a.constraint.n ? buf_view(&a.constraint) : STR("true"),
                                    buf_z(&which));
         }

@@ -3,6 +3,7 @@
 
 #include "base/format/json.h"
 #include "base/mem.h"
+#include "classad/expr.h"
 #include "cli/condor/condor.h"
 #include "cli/condor/select.h"
 
@@ -96,10 +97,11 @@ static void write_changes(struct buf *out, const struct change *all, size_t coun
         json_key(&j, "attributes");
         json_open(&j, '{');
         for (size_t i = 0; i < count; i++) {
-                struct buf name BUF_CLEANUP = {0};
+                struct buf name BUF_CLEANUP = {0}, value BUF_CLEANUP = {0};
 
                 buf_str(&name, str_make(all[i].word, all[i].n));
-                json_kstrz(&j, buf_z(&name), all[i].value);
+                expr_text_from_old(str_of(all[i].value), &value);
+                json_kstr(&j, buf_z(&name), buf_view(&value));
         }
         json_close(&j, '}');
 }

@@ -183,12 +183,14 @@ static int read_shown(struct info *i, const char *names)
         i->columns = mem_array(NULL, TABLE_COLUMNS_MAX, sizeof(*i->columns));
         i->titles = mem_array(NULL, rest.n + TABLE_COLUMNS_MAX + 1, 1);
         for (; rest.n && str_cut(&rest, ',', &one); n++) {
+                struct buf text BUF_CLEANUP = {0};
                 struct err err = {""};
 
                 one = str_trim(one);
+                expr_text_from_old(one, &text);
                 if (n == TABLE_COLUMNS_MAX)
                         return cli_error(CLI_USAGE, "--output: at most %d expressions", TABLE_COLUMNS_MAX);
-                if (expr_parse(i->symbols, one, &i->shown[n], &err) != 0)
+                if (expr_parse(i->symbols, buf_view(&text), &i->shown[n], &err) != 0)
                         return cli_error(CLI_USAGE, "--output: '" STR_FMT "': %s", STR_ARG(one), err.text);
                 i->shown_count++;
                 memcpy(i->titles + used, one.p, one.n);
@@ -217,6 +219,7 @@ static void info_deinit(struct info *i)
 int cmd_info(struct cli *cli, const struct options *o)
 {
         const char *condition = options_text(o, "constraint");
+        struct buf text BUF_CLEANUP = {0};
         struct info i = {.cli = cli, .as_json = cli->json};
         struct err err = {""};
         int code = 0;
@@ -233,6 +236,10 @@ int cmd_info(struct cli *cli, const struct options *o)
                         "'%s' is none of jobs, history, requests, nodes, places, stores, accounts, bank "
                         "and reservations",
                         o->words[0]);
+        if (condition) {
+                expr_text_from_old(str_of(condition), &text);
+                condition = buf_z(&text);
+        }
         i.symbols = symbols_new();
         eval_init(&i.ev, cli->now_ms / 1000, 0);
         if (condition && expr_parse(i.symbols, str_of(condition), &i.condition, &err) != 0)
