@@ -118,14 +118,28 @@ static bool rows_have_units(struct reader *r, const struct entry *e)
         return false;
 }
 
-/* HTCondor takes request_memory = 1G, 2G, 4G, and so request_disk: sizes to go through when a job has had too
- * little. No expression has a comma that is in no brackets. */
+/* HTCondor takes request_memory = 1G, 2G, 4G: amounts to go through when a job has had too little. No
+ * expression has a comma that is in no brackets. */
 static bool is_list(struct str text)
 {
         for (size_t i = 0; i < text.n; i++)
                 if (strchr("([{\"'", text.p[i]))
                         return false;
         return str_find(text, ',') >= 0;
+}
+
+/* entry_get_expression, where a list is cut to its first value, with a warning. */
+static int entry_get_amount(struct reader *r, const char *keyword, struct entry *ret)
+{
+        int rc = entry_get_expression(r, keyword, ret);
+
+        if (rc > 0 && is_list(buf_view(&ret->text))) {
+                reader_warn(r, ret->at,
+                            "%s: the first value of the list is used, whatever a job turns out to need",
+                            ret->keyword);
+                buf_truncate(&ret->text, (size_t)str_find(buf_view(&ret->text), ','));
+        }
+        return rc;
 }
 
 static int request_size(struct reader *r, const char *keyword, const char *attribute, uint64_t base)
@@ -135,15 +149,10 @@ static int request_size(struct reader *r, const char *keyword, const char *attri
         bool done = false;
         uint64_t bytes;
         struct str s;
-        int rc = entry_get_expression(r, keyword, &e);
+        int rc = entry_get_amount(r, keyword, &e);
 
         if (rc <= 0 || form_get(r->part, str_of(attribute)))
                 return rc;
-        if (is_list(buf_view(&e.text))) {
-                reader_warn(r, e.at, "%s: the first value of the list is used: a job that needs more is held",
-                            e.keyword);
-                buf_truncate(&e.text, (size_t)str_find(buf_view(&e.text), ','));
-        }
         s = str_trim(buf_view(&e.text));
         if (str_ieqz(s, "undefined"))
                 return 0;
@@ -178,7 +187,7 @@ static int custom(struct reader *r, const char *keyword)
         BUF_CLEANUP struct buf attribute = {0};
         const struct keyword *near = keyword_near(str_of(keyword));
         uint64_t units;
-        int rc = entry_get_expression(r, keyword, &e);
+        int rc = entry_get_amount(r, keyword, &e);
 
         if (rc <= 0 || str_ieqz(buf_view(&e.text), "undefined"))
                 return rc;
@@ -259,7 +268,7 @@ static int gpus(struct reader *r)
 {
         ENTRY_CLEANUP struct entry e = {0}, require = {0};
         BUF_CLEANUP struct buf all = {.max = CONDOR_VALUE_MAX};
-        int rc = entry_get(r, "request_gpus", &e);
+        int rc = entry_get_amount(r, "request_gpus", &e);
 
         if (rc > 0 && !str_ieqz(buf_view(&e.text), "undefined") && !form_get(r->part, STR("RequestGPUs")))
                 rc = attribute_expression(r, "RequestGPUs", &e, buf_view(&e.text));
@@ -317,7 +326,7 @@ static void measured(struct reader *r, const char *request)
 int resources_make(struct reader *r)
 {
         ENTRY_CLEANUP struct entry e = {0};
-        int rc = entry_get(r, "request_cpus", &e);
+        int rc = entry_get_amount(r, "request_cpus", &e);
 
         if (rc > 0 && !str_ieqz(buf_view(&e.text), "undefined") && !form_get(r->part, STR("RequestCpus")))
                 rc = attribute_expression(r, "RequestCpus", &e, buf_view(&e.text));
