@@ -102,25 +102,29 @@ static void add_bytes(struct buf *out, struct view v, int64_t unit, const char *
         buf_printf(out, " of %s", of);
 }
 
+/* A number, or the expression that is asked for. */
+static void add_count(struct buf *out, struct view v, const char *one, const char *many)
+{
+        if (!view_there(v))
+                return;
+        comma(out);
+        if (view_type(v) == VIEW_NUMBER) {
+                human_count(out, view_integer(v, 0), one, many);
+        } else {
+                view_text(v, out);
+                buf_printf(out, " %s", many);
+        }
+}
+
 static void add_asked(struct page *p)
 {
         struct buf text BUF_CLEANUP = {0};
-        struct view cpus = view_get(p->ad, "RequestCpus"), gpus = view_get(p->ad, "RequestGPUs"),
-                    run = view_get(p->ad, "AllowedExecuteDuration");
+        struct view run = view_get(p->ad, "AllowedExecuteDuration");
 
-        if (view_type(cpus) == VIEW_NUMBER) {
-                human_count(&text, view_integer(cpus, 0), "processor", "processors");
-        } else if (view_there(cpus)) {
-                view_text(cpus, &text);
-                buf_addz(&text, " processors");
-        }
+        add_count(&text, view_get(p->ad, "RequestCpus"), "processor", "processors");
         add_bytes(&text, view_get(p->ad, "RequestMemory"), 1 << 20, "memory");
         add_bytes(&text, view_get(p->ad, "RequestDisk"), 1 << 10, "disk");
-        if (view_there(gpus)) {
-                comma(&text);
-                view_text(gpus, &text);
-                buf_addz(&text, " GPUs");
-        }
+        add_count(&text, view_get(p->ad, "RequestGPUs"), "GPU", "GPUs");
         if (view_type(run) == VIEW_NUMBER) {
                 comma(&text);
                 human_duration(&text, view_integer(run, 0) * 1000);
