@@ -91,6 +91,11 @@ export function when(ms) {
     return h("time", {datetime: d.toISOString(), title: `${date} ${time}`}, d.toDateString() === now.toDateString() ? time : `${date} ${time.slice(0, 5)}`);
 }
 
+/** When half of the jobs like this one (or like the last of a request) would have ended, and nine in ten, if it is known. */
+export function between(r) {
+    return r.eta_end_most_ms - r.eta_end_ms > 60000 ? [when(r.eta_end_ms), " – ", when(r.eta_end_most_ms)] : when(r.eta_end_ms);
+}
+
 /** Parts of a whole as a bar, with the same in words beside it for who does not see it. */
 export function progress(parts, total) {
     const bar = svg("svg", {class: "progress", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true"});

@@ -1,5 +1,5 @@
 // One job: why it is where it is, where that is, what happened, what it prints and what it used.
-import {h, said, clean, cleanLines, when, duration, bytes, number, badge, jobState, facts} from "./dom.js";
+import {h, said, clean, cleanLines, when, between, duration, bytes, number, badge, jobState, facts} from "./dom.js";
 import {get, query, bytesOf} from "./api.js";
 import {table} from "./table.js";
 import {actions} from "./actions.js";
@@ -170,7 +170,7 @@ export async function job(root, page) {
             ["Ended", j.ended_ms && when(j.ended_ms)], ["Ran", j.started_ms && duration((j.ended_ms || Date.now()) - j.started_ms)],
             ["Starts", j.starts > 1 ? number(j.starts) : null],
             ["Exit", j.exit_signal ? `signal ${j.exit_signal}` : j.exit_code !== null && j.exit_code !== undefined ? `code ${j.exit_code}` : null],
-            ["Start expected", w?.eta_start_ms && when(w.eta_start_ms)], ["End expected", w?.eta_end_ms && !over(j) && when(w.eta_end_ms)]));
+            ["Start expected", w?.eta_start_ms && when(w.eta_start_ms)], ["End expected", w?.eta_end_ms && !over(j) && between(w)]));
         why.replaceChildren(...(w ? whyOf(w).flat(2).filter(Boolean) : [h("p", {}, "Nothing more is known.")]));
         if (p) path.replaceChildren(pathOf(p));
         if (l) log.replaceChildren(logOf(l));

@@ -1,5 +1,5 @@
 // The requests of the queue with their progress, and one of them with its jobs and its graph.
-import {h, said, when, duration, number, progress, facts} from "./dom.js";
+import {h, said, when, between, duration, number, progress, facts} from "./dom.js";
 import {get, query} from "./api.js";
 import {table} from "./table.js";
 import {actions} from "./actions.js";
@@ -16,7 +16,7 @@ export function counts(r) {
 
 function expected(r) {
     if (r.finished_ms) return ["ended ", when(r.finished_ms)];
-    if (r.eta_end_ms) return ["about ", when(r.eta_end_ms)];
+    if (r.eta_end_ms) return ["about ", between(r)];
     return "–";
 }
 
@@ -89,7 +89,7 @@ export async function request(root, page) {
             ["Name", r.batch && said(r.batch)], ["Program", r.cmd && said(r.cmd, {class: "said code"})], ["Owner", said(r.owner)], ["Jobs", number(r.jobs)],
             ["Submitted", when(r.submitted_ms)], ["Ended", r.finished_ms && when(r.finished_ms)],
             ["Next start expected", r.eta_start_ms && when(r.eta_start_ms)],
-            ["End expected", r.eta_end_ms && [when(r.eta_end_ms), ` (in ${duration(r.eta_end_ms - Date.now())})`]]));
+            ["End expected", r.eta_end_ms && [between(r), ` (in ${duration(r.eta_end_ms - Date.now())})`]]));
         buttons.enable(r.completed + r.removed < r.jobs);
         stale = Boolean(first.edges);
         if (stale && performance.now() - at > (r.jobs > 300 ? 8000 : 800)) { // a large graph is drawn every few seconds

@@ -385,7 +385,7 @@ int core_job_priority(struct core *c, uint64_t request, uint32_t member, struct 
 struct core_eta {                 /* times are Unix milliseconds */
         int64_t start_ms, end_ms; /* 0: not known, or no existing place would take the job */
         /* Run time bounds for a start at start_ms: half of similar jobs have ended by end_ms, nine in ten by
-         * end_most_ms. 0: not known; always 0 for a request. */
+         * end_most_ms. Of a request, these are the bounds of its last job. 0: not known. */
         int64_t end_most_ms;
 };
 struct core_eta_error { /* errors of the expected start of the last few hundred jobs that have started */

@@ -19,11 +19,22 @@ static const struct view_field job_fields[] = {
         FIELD(job_row, args),
 };
 static const struct view_field request_fields[] = {
-        FIELD(request_row, id),         FIELD(request_row, owner),   FIELD(request_row, submitted_ms),
-        FIELD(request_row, eta_end_ms), FIELD(request_row, jobs),    FIELD(request_row, idle),
-        FIELD(request_row, running),    FIELD(request_row, held),    FIELD(request_row, completed),
-        FIELD(request_row, failed),     FIELD(request_row, removed), FIELD(request_row, left),
-        FIELD(request_row, cmd),        FIELD(request_row, args),    FIELD(request_row, batch),
+        FIELD(request_row, id),
+        FIELD(request_row, owner),
+        FIELD(request_row, submitted_ms),
+        FIELD(request_row, eta_end_ms),
+        FIELD(request_row, eta_end_most_ms),
+        FIELD(request_row, jobs),
+        FIELD(request_row, idle),
+        FIELD(request_row, running),
+        FIELD(request_row, held),
+        FIELD(request_row, completed),
+        FIELD(request_row, failed),
+        FIELD(request_row, removed),
+        FIELD(request_row, left),
+        FIELD(request_row, cmd),
+        FIELD(request_row, args),
+        FIELD(request_row, batch),
 };
 #undef FIELD
 

@@ -9,8 +9,8 @@ struct job_row {
 };
 void job_read(struct view job, struct job_row *ret); /* missing fields count as empty */
 struct request_row {
-        struct view id, owner, submitted_ms, eta_end_ms, jobs, idle, running, held, completed, failed,
-                removed, left, cmd, args, batch;
+        struct view id, owner, submitted_ms, eta_end_ms, eta_end_most_ms, jobs, idle, running, held,
+                completed, failed, removed, left, cmd, args, batch;
 };
 void request_read(struct view request, struct request_row *ret); /* the same */
 /* Appends the request's batch name, or else its program's file name. */

@@ -77,6 +77,15 @@ void cost_print_table(const struct cli *cli, struct view places, bool parts)
         cli_print_table_below(cli, &t);
 }
 
+void cost_end(struct buf *out, int64_t end_ms, int64_t most_ms, int64_t now_ms)
+{
+        cost_time(out, end_ms, now_ms);
+        if (most_ms > end_ms) {
+                buf_addz(out, ", nine in ten jobs like it ");
+                cost_time(out, most_ms, now_ms);
+        }
+}
+
 void cost_time(struct buf *out, int64_t at_ms, int64_t now_ms)
 {
         if (at_ms == 0) {

@@ -12,6 +12,9 @@ void cost_print_table(const struct cli *cli, struct view places, bool parts);
 void cost_price(struct buf *out, struct view price);
 /* Appends a time: "in 3:07 (14:02:11)", or "now"; "-" for 0. */
 void cost_time(struct buf *out, int64_t at_ms, int64_t now_ms);
+/* Appends when half of the jobs like it would have ended and, if it is later, nine in ten: "in 3:07
+ * (14:02:11), nine in ten jobs like it in 5:10 (14:04:14)". */
+void cost_end(struct buf *out, int64_t end_ms, int64_t most_ms, int64_t now_ms);
 /* Returns the number of a job's files whose size is not known, by the costs of these places.
  * cost_unsized_line appends a line about them, if there are any. */
 int64_t cost_unsized(struct view places);

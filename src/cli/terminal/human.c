@@ -22,6 +22,17 @@ void human_duration(struct buf *out, int64_t ms)
                 buf_printf(out, "%lldd%02dh", (long long)(s / 86400), (int)(s / 3600 % 24));
 }
 
+void human_range(struct buf *out, int64_t from_ms, int64_t to_ms)
+{
+        struct buf to BUF_CLEANUP = {0};
+        size_t from = out->n;
+
+        human_duration(out, from_ms);
+        human_duration(&to, to_ms);
+        if (to_ms > from_ms && !str_eq(str_skip(buf_view(out), from), buf_view(&to)))
+                buf_printf(out, "-%s", buf_z(&to));
+}
+
 void human_bytes(struct buf *out, int64_t bytes)
 {
         static const char unit[] = "BKMGTPE";

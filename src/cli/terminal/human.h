@@ -4,6 +4,8 @@
 #include "base/err.h"
 
 void human_duration(struct buf *out, int64_t ms); /* 0.4s 12s 3:07 1:02:03 3d02h; negative counts as 0 */
+/* 3:07-5:10; one of them if they read the same or to_ms is not later */
+void human_range(struct buf *out, int64_t from_ms, int64_t to_ms);
 void human_bytes(struct buf *out, int64_t bytes); /* 17B 3.4K 128M 1.5G, powers of 1024 */
 void human_count(struct buf *out, int64_t n, const char *one, const char *many); /* 1 job, 1000 jobs */
 /* Appends a local time: 09:14:05 on the day of now_ms, else 11-21 09:14, else 2025-11-21; "-" for 0. */

@@ -160,6 +160,15 @@ void table_duration(struct table *t, int64_t ms)
         set_value(t, TABLE_DURATION, ms);
 }
 
+void table_range(struct table *t, int64_t from_ms, int64_t to_ms)
+{
+        size_t from = t->text.n;
+
+        human_range(&t->text, from_ms, to_ms);
+        add_cell(t, from);
+        set_value(t, TABLE_DURATION, from_ms);
+}
+
 void table_paint(struct table *t, enum table_colour colour)
 {
         assert(t->cell_count > 0);

@@ -69,10 +69,11 @@ void table_deinit(struct table *t);
 void table_text(struct table *t, struct str text);
 void table_view(struct table *t, struct view v); /* a string's text or a number; "-" for anything else */
 void table_format(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void table_time(struct table *t, int64_t at_ms, int64_t now_ms); /* human_time; 0: "-" */
-void table_duration(struct table *t, int64_t ms);                /* human_duration */
-void table_paint(struct table *t, enum table_colour colour);     /* colours the last cell */
-void table_end_row(struct table *t);                             /* fills the row up with empty cells */
+void table_time(struct table *t, int64_t at_ms, int64_t now_ms);   /* human_time; 0: "-" */
+void table_duration(struct table *t, int64_t ms);                  /* human_duration */
+void table_range(struct table *t, int64_t from_ms, int64_t to_ms); /* human_range; its value is from_ms */
+void table_paint(struct table *t, enum table_colour colour);       /* colours the last cell */
+void table_end_row(struct table *t);                               /* fills the row up with empty cells */
 size_t table_rows(const struct table *t);
 /* Appends the whole table as text. */
 void table_print(const struct table *t, struct buf *out);

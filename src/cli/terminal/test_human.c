@@ -31,6 +31,26 @@ static void durations(void **state)
         }
 }
 
+static void ranges(void **state)
+{
+        static const struct {
+                int64_t from_ms, to_ms;
+                const char *text;
+        } rows[] = {{60000, 125000, "1:00-2:05"},
+                    {60000, 60999, "1:00"},
+                    {60000, 0, "1:00"},
+                    {-5, 3600000, "0s-1:00:00"}};
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                struct buf b BUF_CLEANUP = {0};
+
+                buf_addz(&b, "END ");
+                human_range(&b, rows[i].from_ms, rows[i].to_ms);
+                assert_string_equal(buf_z(&b) + 4, rows[i].text);
+        }
+}
+
 static void sizes(void **state)
 {
         static const struct {
@@ -116,8 +136,11 @@ static void lengths_of_time(void **state)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {cmocka_unit_test(durations), cmocka_unit_test(sizes),
-                                           cmocka_unit_test(times), cmocka_unit_test(text_is_made_safe),
+        const struct CMUnitTest tests[] = {cmocka_unit_test(durations),
+                                           cmocka_unit_test(ranges),
+                                           cmocka_unit_test(sizes),
+                                           cmocka_unit_test(times),
+                                           cmocka_unit_test(text_is_made_safe),
                                            cmocka_unit_test(lengths_of_time)};
 
         return cmocka_run_group_tests_name("cli human", tests, NULL, NULL);

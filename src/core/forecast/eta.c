@@ -237,6 +237,9 @@ int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta 
 int core_eta_request(struct core *c, uint64_t request, struct core_eta *ret)
 {
         struct request *r = request_find(c, request);
+        struct estimate_bounds bounds = {0};
+        const struct bucket *last_idle = NULL; /* whose last job ends after all others; NULL: it has begun */
+        const struct job *last = NULL;
         bool blind = false;
         void *value;
 
@@ -249,7 +252,10 @@ int core_eta_request(struct core *c, uint64_t request, struct core_eta *ret)
                 struct job *j = value;
                 int64_t end = j->queue ? estimate_end_ms(c, j) : 0;
 
-                ret->end_ms = end > ret->end_ms ? end : ret->end_ms;
+                if (end > ret->end_ms) {
+                        ret->end_ms = end;
+                        last = j;
+                }
                 blind |= end && !estimate_is_close(request_part(r, j->member, NULL));
         }
         for (size_t i = 0; i < r->bucket_count; i++) {
@@ -265,13 +271,25 @@ int core_eta_request(struct core *c, uint64_t request, struct core_eta *ret)
                 }
                 end = b->eta_start_ms +
                       (int64_t)((double)b->eta_step_ms * (double)(n - 1) + (double)b->eta_run_ms);
-                ret->end_ms = end > ret->end_ms ? end : ret->end_ms;
+                if (end > ret->end_ms) {
+                        ret->end_ms = end;
+                        last_idle = b;
+                }
                 if (!ret->start_ms || b->eta_start_ms < ret->start_ms)
                         ret->start_ms = b->eta_start_ms;
                 blind |= !estimate_is_close(request_part_at(r, b->part));
         }
-        if (blind)
+        if (blind || !ret->end_ms) {
                 ret->end_ms = 0;
+                return 0;
+        }
+        if (last_idle) {
+                estimate_bounds(c, request_part_at(r, last_idle->part), NULL, 0, &bounds);
+                bounds.most_ms += ret->end_ms - (int64_t)last_idle->eta_run_ms;
+        } else {
+                estimate_ends(c, last, &bounds);
+        }
+        ret->end_most_ms = bounds.most_ms > ret->end_ms ? bounds.most_ms : ret->end_ms;
         return 0;
 }
 

@@ -88,6 +88,7 @@ static void test_a_long_queue(void **state)
         eta_renew(c);
         assert_int_equal(core_eta_request(c, 1, &e), 0);
         assert_in_range((e.end_ms - c->now_ms) / 1000, 5960, 6160);
+        assert_true(e.end_most_ms >= e.end_ms); /* all jobs say a minute: nothing is known of errors yet */
 }
 
 static void test_nowhere(void **state)
@@ -231,7 +232,7 @@ static void test_nothing_is_known_at_first(void **state)
         submit(c, NULL, 1, silent);
         expect_eta(c, 2, 0, -1, -1);
         assert_int_equal(core_eta_request(c, 1, &e), 0);
-        assert_int_equal(e.end_ms, 0);
+        assert_true(e.end_ms == 0 && e.end_most_ms == 0);
         quote(c, NULL, 1, silent, &q);
         assert_true(q.start_ms == 0 && q.end_ms == 0);
         ended(c, "n1", 1, 0);

@@ -2,6 +2,7 @@
 import json
 import os
 import pty
+import re
 import select
 import subprocess
 import time
@@ -34,6 +35,24 @@ def test_requests(cli):
     assert lines[3] == "2 requests: 8 idle, 6 running, 2 held"
     assert "\033" not in cli.out
     assert "all" not in fake.requests[0].query
+
+
+def test_expected_times_are_ranges(cli):
+    """Half of the jobs like it, and nine in ten; nothing where nothing is known."""
+    now = int(time.time() * 1000)
+    known, jobs = {"eta_start_ms": now + 60 * 60000, "eta_end_ms": now + 90 * 60000, "eta_end_most_ms": now + 150 * 60000}, [job(7, 0), job(7, 1, "running", started_ms=now)]
+    cli.fake(replies={"GET /v1/requests": {"requests": [request(7, **known), request(8, eta_end_ms=None)], "next": None},
+                      "GET /v1/requests/7": {**request(7, **known), "parts": []}, "GET /v1/requests/8": {**request(8), "parts": []},
+                      **{f"GET /v1/jobs/7.{n}": {**jobs[n], "ad": {}} for n in (0, 1)},
+                      **{f"GET /v1/jobs/7.{n}/why": {"id": f"7.{n}", "state": jobs[n]["state"], "text": ["It waits."], "agents": [], **known} for n in (0, 1)}})
+    lines = cli("queue").splitlines()
+    assert re.search(r" 1:(29|30):\d\d-2:(29|30):\d\d ", lines[1]) and ":" not in lines[2]
+    end = r"expected end +in 1:(29|30):\d\d \([-\d: ]+\), nine in ten jobs like it in 2:(29|30):\d\d \([-\d: ]+\)\n"
+    assert re.search(end, cli("show", "7")) and "expected" not in cli("show", "8")
+    assert re.search(r"expected start +in (59|1:00):\d\d.*\n" + end, cli("show", "7.0"))
+    out = cli("show", "7.1")
+    assert re.search(end, out) and "expected start" not in out and "It waits" not in out
+    assert re.search(" and to end " + end.split("+", 1)[1].replace("\\n", ""), cli("why", "7.0"))
 
 
 def test_options_become_parameters(cli):
@@ -169,7 +188,8 @@ def test_log_and_why(cli):
             {"name": "n1", "queue": "main", "verdict": "refuses", "side": "job",
              "clause": "TARGET.Memory >= 4096", "value": "false"}]},
         "GET /v1/jobs/7.1/why": {"id": "7.1", "state": "staging", "text": ["It is staging."], "agents": [],
-                                 "eta_start_ms": NOW_MS, "eta_end_ms": NOW_MS}})
+                                 "eta_start_ms": NOW_MS, "eta_end_ms": NOW_MS + 60000,
+                                 "eta_end_most_ms": NOW_MS + 3600000}})
     assert "It is expected to start" in cli("why", "7.1")
     lines = cli("log", "7").splitlines()
     assert lines[1].endswith("submitted") and lines[2].endswith("agent n1")

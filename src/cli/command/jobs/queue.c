@@ -88,7 +88,8 @@ static int add_request(void *arg, struct view request)
         count_cell(t, failed, TABLE_RED);
         count_cell(t, view_integer(r.removed, 0), TABLE_PLAIN);
         if (view_integer(r.eta_end_ms, 0))
-                table_duration(t, view_integer(r.eta_end_ms, 0) - l->cli->now_ms);
+                table_range(t, view_integer(r.eta_end_ms, 0) - l->cli->now_ms,
+                            view_integer(r.eta_end_most_ms, 0) - l->cli->now_ms);
         else
                 table_text(t, STR(""));
         request_name(&r, &name);

@@ -4,6 +4,7 @@
 #include "cli/client/ids.h"
 #include "cli/command/commands.h"
 #include "cli/command/jobs/show_job.h"
+#include "cli/terminal/cost.h"
 #include "cli/terminal/human.h"
 
 static const struct table_column columns[] = {{"", false, false}, {"", false, false}};
@@ -160,7 +161,12 @@ static void print_request(struct cli *cli, struct view root)
         add_field(&t, "owner", buf_view(&text));
         add_when(cli, &t, "submitted", view_get(root, "submitted_ms"));
         add_when(cli, &t, "expected start", view_get(root, "eta_start_ms"));
-        add_when(cli, &t, "expected end", view_get(root, "eta_end_ms"));
+        if (view_integer(view_get(root, "eta_end_ms"), 0) > 0) {
+                buf_reset(&text);
+                cost_end(&text, view_integer(view_get(root, "eta_end_ms"), 0),
+                         view_integer(view_get(root, "eta_end_most_ms"), 0), cli->now_ms);
+                add_field(&t, "expected end", buf_view(&text));
+        }
         add_when(cli, &t, "ended", view_get(root, "finished_ms"));
         buf_reset(&text);
         view_text(view_get(root, "waits_for"), &text);

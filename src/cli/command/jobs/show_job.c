@@ -1,5 +1,6 @@
 /* The page of a job: what it is, where it is, how it went, why it waits, what it requested and used. */
 #include "cli/command/jobs/show_job.h"
+#include "cli/terminal/cost.h"
 
 #include "cli/client/api.h"
 #include "cli/client/jobs.h"
@@ -207,21 +208,43 @@ static void add_files(struct page *p, const char *id)
         add_line(p, "files", &text);
 }
 
-/* Adds the server's sentences on why the job waits. */
-static void add_why(struct page *p, const char *id)
+/* Asks why the job waits and when it is expected to end; of a job that is held or over there is no answer. */
+static void ask_why(struct page *p, const char *id, struct api_answer *ret)
 {
-        struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf path BUF_CLEANUP = {0};
+
+        if (view_is(p->row.state, "held") || view_is(p->row.state, "completed") ||
+            view_is(p->row.state, "removed"))
+                return;
+        buf_printf(&path, "/v1/jobs/%s/why", id);
+        api_call(p->cli, &(struct api_request){.path = buf_z(&path)}, ret, NULL);
+}
+
+/* Adds when the job is expected to start and to end. */
+static void add_expected(struct page *p, struct view why)
+{
+        struct buf start BUF_CLEANUP = {0}, end BUF_CLEANUP = {0};
+        int64_t start_ms = view_integer(view_get(why, "eta_start_ms"), 0),
+                end_ms = view_integer(view_get(why, "eta_end_ms"), 0);
+
+        if (start_ms && !job_has_begun(p->row.state))
+                cost_time(&start, start_ms, p->cli->now_ms);
+        if (end_ms)
+                cost_end(&end, end_ms, view_integer(view_get(why, "eta_end_most_ms"), 0), p->cli->now_ms);
+        add_line(p, "expected start", &start);
+        add_line(p, "expected end", &end);
+}
+
+/* Adds the server's sentences on why the job waits. */
+static void add_why(struct page *p, struct view why)
+{
         struct view text;
         size_t at = 0;
         bool first = true;
 
         if (!job_is_idle(p->row.state))
                 return;
-        buf_printf(&path, "/v1/jobs/%s/why", id);
-        if (api_call(p->cli, &(struct api_request){.path = buf_z(&path)}, &answer, NULL) != 0)
-                return;
-        for (; view_next(view_get(answer.root, "text"), &at, &text); first = false)
+        for (; view_next(view_get(why, "text"), &at, &text); first = false)
                 add_text(p, first ? "why" : "", text);
 }
 
@@ -242,6 +265,7 @@ static void add_set(struct page *p)
 void show_job(struct cli *cli, struct view job, struct buf *out)
 {
         struct page p = {.cli = cli, .job = job, .ad = view_get(job, "ad")};
+        struct api_answer why API_ANSWER_CLEANUP = {0};
         struct buf id BUF_CLEANUP = {0}, text BUF_CLEANUP = {0};
         size_t before;
 
@@ -263,14 +287,16 @@ void show_job(struct cli *cli, struct view job, struct buf *out)
         add_text(&p, "request name", view_get(p.ad, "JobBatchName"));
         add_where(&p);
         add_time(&p, "submitted", p.row.submitted_ms, (struct view){STR_NONE});
+        ask_why(&p, buf_z(&id), &why);
         add_time(&p, "started", p.row.started_ms, p.row.submitted_ms);
+        add_expected(&p, why.root);
         add_time(&p, "ended", p.row.ended_ms, p.row.started_ms);
         add_asked(&p);
         add_used(&p);
         add_set(&p);
         add_paths(&p);
         add_files(&p, buf_z(&id));
-        add_why(&p, buf_z(&id));
+        add_why(&p, why.root);
         p.table.colour = cli->colour;
         p.table.width = cli->width;
         table_print(&p.table, out);

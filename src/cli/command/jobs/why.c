@@ -50,12 +50,7 @@ static void add_eta(struct cli *cli, struct view root, struct buf *out)
                 cost_time(out, start_ms, cli->now_ms);
         if (end_ms) {
                 buf_addz(out, begun ? " and is expected to end " : " and to end ");
-                cost_time(out, end_ms, cli->now_ms);
-                if (most_ms > end_ms) {
-                        buf_addz(out, " (half of jobs like it) or ");
-                        cost_time(out, most_ms, cli->now_ms);
-                        buf_addz(out, " (nine in ten)");
-                }
+                cost_end(out, end_ms, most_ms, cli->now_ms);
         } else {
                 buf_addz(out, ", and how long it takes is not known yet");
         }

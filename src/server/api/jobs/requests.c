@@ -98,6 +98,8 @@ static void write_fields(struct json *j, const struct request_row *r)
                 json_int(j, r->eta.end_ms);
         else
                 json_null(j);
+        if (r->eta.end_most_ms)
+                json_kint(j, "eta_end_most_ms", r->eta.end_most_ms);
         json_kint(j, "jobs", (int64_t)r->n.jobs);
         counts_write(j, &r->n);
         json_kstr(j, "cmd", r->cmd);
