@@ -109,6 +109,7 @@ def daemon(instance, *args, code=0):
     done = subprocess.run([os.path.join(instance.build, "bin", "droverd"), "--dir", instance.dir, *args], env=instance.env,
                           cwd=instance.base, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+    assert code != 0 or done.stderr == "", done.stderr  # not that it is root's, either: no server runs
     return done.stdout if code == 0 else done.stderr
 
 

@@ -63,9 +63,10 @@ static int look_for(const struct config *c, struct err *err)
  * there must not be used with root's rights. */
 static int become_user(const struct config *c, struct err *err)
 {
+        bool serves = !c->check && !c->backup && !c->restore;
         int r = c->check || c->backup ? look_for(c, err) : 0;
 
-        return r == 0 ? own_user_become(c->dir, c->user, err) : r;
+        return r == 0 ? own_user_become(c->dir, c->user, serves, err) : r;
 }
 
 static int serve(struct server *s)

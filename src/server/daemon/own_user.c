@@ -87,7 +87,7 @@ static int become_user(int folder, const struct passwd *pw, const char *dir, str
 }
 
 /* A folder made for a dedicated user is open to all, because people must reach the socket in it. */
-static int become_in(int folder, bool made, const char *dir, const char *user, struct err *err)
+static int become_in(int folder, bool made, const char *dir, const char *user, bool serves, struct err *err)
 {
         uid_t owner = owner_of(folder);
         const struct passwd *pw = choose(user, owner);
@@ -105,11 +105,11 @@ static int become_in(int folder, bool made, const char *dir, const char *user, s
         if (made && (!pw || pw->pw_uid == 0) && fchmod(folder, 0700) < 0)
                 return err_set(err, -errno, "cannot close the folder %s: %s", dir, strerror(errno));
         if (!pw || pw->pw_uid == 0)
-                return user ? 0 : stay_root(dir, owner);
+                return user || !serves ? 0 : stay_root(dir, owner);
         return become_user(folder, pw, dir, err);
 }
 
-int own_user_become(const char *dir, const char *user, struct err *err)
+int own_user_become(const char *dir, const char *user, bool serves, struct err *err)
 {
         const struct passwd *pw = geteuid() != 0 && user ? getpwnam(user) : NULL;
         bool made;
@@ -123,7 +123,7 @@ int own_user_become(const char *dir, const char *user, struct err *err)
         folder = open_folder(dir, &made, err);
         if (folder < 0)
                 return folder;
-        r = become_in(folder, made, dir, user, err);
+        r = become_in(folder, made, dir, user, serves, err);
         close(folder);
         return r;
 }
