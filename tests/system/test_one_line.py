@@ -1,6 +1,7 @@
 """`drover submit -- COMMAND`: a command is submitted as one types it."""
 import json
 import os
+import re
 
 import pytest
 
@@ -40,6 +41,31 @@ def test_what_is_printed_is_what_is_submitted(one):
     shown = one.cli("show", "--ad", f"{request}.1")
     for line in ("RequestMemory = 100", "JobPrio = 2", "AllowedExecuteDuration = 300", 'JobBatchName = "printed"'):
         assert line in shown, (line, shown)
+
+
+def test_each_resource_is_a_keyword_and_arrives(one):
+    asked = ["--disk", "2G", "--gpus", "1", "--nodes", "2", "--tasks-per-node", "3"]
+    text = one.cli("submit", "--print", *asked, "--", "true")
+    for line in ("request_disk = 2G", "request_gpus = 1", "request_nodes = 2", "tasks_per_node = 3"):
+        assert f"\n{line}\n" in text
+    request = one.cli("submit", "--hold", *asked, "--", "true").split()[1].rstrip(":")
+    ad = one.cli("show", "--ad", f"{request}.0")
+    for line in ("RequestDisk = 2097152", "RequestGPUs = 2", "NodeCount = 2", "TasksPerNode = 3", "RequestCpus = 6"):
+        assert f"{line}\n" in ad
+    assert re.search(r"asked for +6 processors, 2G of disk, 2 GPUs\n", one.cli("show", f"{request}.0"))
+    one.cli("rm", request)
+    for option, value in (("--disk", "lots"), ("--gpus", "-1"), ("--gpus", "x"), ("--nodes", "0"), ("--tasks-per-node", "0"), ("--memory", "0")):
+        assert option in one.cli("submit", option, value, "--", "true", code=2).err
+
+
+def test_an_image_has_a_name_or_a_path(one):
+    for image, becomes in (("debian:12", "docker://debian:12"), ("quay.io/a/b:1", "docker://quay.io/a/b:1"), ("docker://a/b", "docker://a/b"),
+                           ("/images/x.sif", "/images/x.sif"), ("x.sif", "x.sif"), ("./unpacked", "./unpacked")):
+        text = one.cli("submit", "--print", "--image", image, "--", "python3", "-c", "1")
+        assert f"\ncontainer_image = {becomes}\n" in text and text.startswith("executable = python3\ntransfer_executable = false\n")
+    request = one.cli("submit", "--hold", "--image", "debian:12", "--", "true").split()[1].rstrip(":")
+    assert 'ContainerImage = "docker://debian:12"\n' in one.cli("show", "--ad", f"{request}.0")
+    one.cli("rm", request)
 
 
 def test_an_array_has_its_numbers_and_files(one):

@@ -529,6 +529,10 @@ static int write_resources(const struct options *o, struct jobs *jobs, struct bu
                 r = check_count(o, "cpus", 1, err);
         if (r == 0)
                 r = check_count(o, "gpus", 0, err);
+        if (r == 0)
+                r = check_count(o, "nodes", 1, err);
+        if (r == 0)
+                r = check_count(o, "tasks-per-node", 1, err);
         for (size_t i = 0; i < PLAIN && r == 0; i++)
                 if (options_text(o, plain[i].option))
                         r = add_line(out, jobs, plain[i].keyword, plain[i].option,
