@@ -243,4 +243,10 @@ def test_many_jobs_are_confirmed_on_a_terminal(shared):
         assert terminal.end() == code and "Continue?" not in terminal.text
         assert len(json.loads(shared.cli("queue", many, "--state", "held", "--json"))["jobs"]) == left
     shared.cli("hold", many)
-    shared.cli("rm", many)
+    terminal = Terminal(os.path.join(shared.build, "bin", "drover"), "rm", many, env=shared.env)
+    terminal.shows("More than 1000 jobs would be removed. Continue? [y/N] ")
+    terminal.type("n\n")
+    assert terminal.end() == 1 and shared.job(f"{many}.1000")["state"] == "held"
+    terminal = Terminal(os.path.join(shared.build, "bin", "drover"), "rm", "-y", many, env=shared.env)
+    terminal.shows("1001 jobs removed")
+    assert terminal.end() == 0 and "Continue?" not in terminal.text
