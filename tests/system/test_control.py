@@ -1,6 +1,7 @@
 """Queue, show, log, history, wait, hold, release, rm."""
 import json
 import os
+import re
 import signal
 import time
 
@@ -231,6 +232,13 @@ def test_up_ends_with_its_jobs_and_the_next_runs_them_again(drover):
     drover.wait(request, code=1)
     assert drover.read("starts") == "s\ns\n"
     assert drover.history(request)[0]["exit_code"] == 5
+
+
+def test_a_wait_on_a_terminal_shows_how_fast_it_goes(shared):
+    request = str(shared.submit(sh("sleep 0.7", queue="queue 16")))
+    terminal = Terminal(os.path.join(shared.build, "bin", "drover"), "wait", request, env=shared.env)
+    wait_until(lambda: re.search(r"\[#+[=.]+\] .*, [\d.]+/s, [\d.:]+s? left ", terminal.text))
+    assert terminal.end() == 0 and "16 jobs, all succeeded" in terminal.text.replace("\r", "").rsplit("\033[K", 1)[1]
 
 
 def test_many_jobs_are_confirmed_on_a_terminal(shared):
