@@ -79,6 +79,7 @@ def test_mistakes_of_calls_are_named(instance):
     assert not os.path.exists(nowhere)
     says(["drover", "up", "--cpus", "many"], 2, "cpus cannot be 'many'")
     says(["drover", "up", "--cpus", "0"], 2, "cpus cannot be 0")
+    says(["drover", "quote", "7.1"], 2, "drover show 7.1 says when it is expected")
     says(["drover", "queue"], 1, "https://host:port", DROVER_SERVER="somewhere")
     path = instance.write("agent.yaml", f"server: unix:/nowhere\ndir: {nowhere}\nqueues:\n  - name: a\n    runner: ssh\n")
     says(["drover-agent", "--config", path], 2, "agent.yaml:5: queue a: there is no runner 'ssh'")

@@ -163,14 +163,14 @@ def test_a_big_answer_in_chunks(cli):
 def test_show(cli):
     ad = {"Cmd": "/bin/echo", "Requirements": "/Expr(TARGET.Cpus >= 1)/", "ProcId": 0}
     cli.fake(replies={"GET /v1/jobs/7.0": {**job(7, 0), "ad": ad},
-                      "GET /v1/requests/7": {**request(7), "parts": [{"attributes": {"Cmd": '"/bin/echo"'}, "rows": 5,
+                      "GET /v1/requests/7": {**request(7), "parts": [{"attributes": {"Cmd": '"/bin/echo"', "Arguments": r'"say \"a\\b\" $(x)"'}, "rows": 5,
                                                                       "steps": 2}]}})
     out = cli("show", "7.0")
     assert "job " in out and "command " in out and "Requirements" not in out
     assert cli("show", "--ad", "7.0") == 'Cmd = "/bin/echo"\nRequirements = TARGET.Cpus >= 1\nProcId = 0\n'
     out = cli("show", "7")
-    assert "5 items of 2 jobs\n" in out and "/bin/echo\n" in out
-    assert cli("show", "--ad", "7") == 'Cmd = "/bin/echo"\n'
+    assert "5 items of 2 jobs\n" in out and "/bin/echo\n" in out and re.search(r'arguments +say "a\\b" \$\(x\)\n', out)
+    assert cli("show", "--ad", "7") == 'Cmd = "/bin/echo"\nArguments = ' + r'"say \"a\\b\" $(x)"' + "\n"
     assert cli.json("show", "7.0")["ad"] == ad
     assert len(cli.json("show", "7.0", "7")) == 2
     cli("show", "9", code=2)

@@ -41,6 +41,7 @@
 
 enum verdict { FINE, WARNING, WRONG };
 static const char *const verdicts[] = {"ok", "warning", "wrong"};
+static const enum table_colour colours[] = {TABLE_GREEN, TABLE_YELLOW, TABLE_RED};
 
 struct row {
         const char *check;
@@ -636,20 +637,37 @@ static void print_json(const struct doctor *d)
         cli_print(&out);
 }
 
+static void add_safe(struct table *t, const char *before, const char *text)
+{
+        struct buf safe BUF_CLEANUP = {0};
+
+        buf_addz(&safe, before);
+        human_safe(&safe, str_of(text));
+        table_text(t, buf_view(&safe));
+}
+
 static void print_rows(const struct doctor *d)
 {
-        struct buf out BUF_CLEANUP = {0};
+        static const struct table_column columns[] = {
+                {"", false, false}, {"", false, false}, {"", false, true, .wraps = true}};
+        struct table t TABLE_CLEANUP;
 
+        table_init(&t, columns, 3);
+        t.bare = true;
         for (size_t i = 0; i < d->n; i++) {
-                buf_printf(&out, "%-8s %-13s", verdicts[d->rows[i].verdict], d->rows[i].check);
-                human_safe(&out, str_of(d->rows[i].text));
-                if (d->rows[i].mend) {
-                        buf_addz(&out, "\n                      -> ");
-                        human_safe(&out, str_of(d->rows[i].mend));
+                const struct row *r = &d->rows[i];
+
+                table_text(&t, str_of(verdicts[r->verdict]));
+                table_paint(&t, colours[r->verdict]);
+                table_text(&t, str_of(r->check));
+                add_safe(&t, "", r->text);
+                if (r->mend) {
+                        table_text(&t, STR(""));
+                        table_text(&t, STR(""));
+                        add_safe(&t, "-> ", r->mend);
                 }
-                buf_char(&out, '\n');
         }
-        cli_print(&out);
+        cli_print_table(d->cli, &t);
 }
 
 int cmd_doctor(struct cli *cli, const struct options *o)

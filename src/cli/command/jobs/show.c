@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "classad/expr.h"
 #include "cli/client/api.h"
 #include "cli/client/ids.h"
 #include "cli/command/commands.h"
@@ -7,7 +8,7 @@
 #include "cli/terminal/cost.h"
 #include "cli/terminal/human.h"
 
-static const struct table_column columns[] = {{"", false, false}, {"", false, false}};
+static const struct table_column columns[] = {{"", false, false}, {"", false, true, .wraps = true}};
 
 /* Appends an attribute of an ad in JSON: a literal as it is, an expression from "/Expr(…)/". */
 static void add_attribute(struct buf *out, struct str name, struct view value)
@@ -61,6 +62,21 @@ static const struct {
                 {"RequestCpus", "cpus"}, {"RequestMemory", "memory"}, {"RequestDisk", "disk"},
                 {"RequestGPUs", "gpus"}, {"ContainerImage", "image"}, {"TransferInput", "inputs"}};
 
+/* Appends what a string literal means, or any other expression as it is. */
+static void add_meaning(struct buf *out, struct str expression)
+{
+        struct symbols *symbols = symbols_new();
+        struct expr *e = NULL;
+        struct value v;
+
+        if (expr_parse(symbols, expression, &e, NULL) == 0 && expr_literal(e, &v) && v.type == VALUE_STRING)
+                human_safe(out, v.string);
+        else
+                human_safe(out, expression);
+        expr_free(e);
+        symbols_free(symbols);
+}
+
 static void add_part_lines(struct table *t, struct view part)
 {
         struct view attributes = view_get(part, "attributes");
@@ -79,6 +95,7 @@ static void add_part_lines(struct table *t, struct view part)
         table_text(t, buf_view(&text));
         for (size_t i = 0; i < sizeof(of_parts) / sizeof(of_parts[0]); i++) {
                 struct view v = view_get(attributes, of_parts[i].attribute);
+                struct buf meant BUF_CLEANUP = {0};
                 int64_t size;
 
                 if (!view_there(v))
@@ -93,9 +110,8 @@ static void add_part_lines(struct table *t, struct view part)
                         buf_reset(&text);
                         human_bytes(&text, size << (of_parts[i].label[0] == 'm' ? 20 : 10));
                 }
-                table_text(t, str_ends(buf_view(&text), STR("\"")) && text.p[0] == '"'
-                                      ? str_make(text.p + 1, text.n - 2)
-                                      : buf_view(&text));
+                add_meaning(&meant, buf_view(&text));
+                table_text(t, buf_view(&meant));
         }
 }
 

@@ -1,3 +1,6 @@
+#include <string.h>
+#include <unistd.h>
+
 #include "cli/client/one_line.h"
 #include "cli/client/submit.h"
 #include "cli/command/commands.h"
@@ -149,6 +152,13 @@ int cmd_quote(struct cli *cli, const struct options *o)
         if (!o->ended && (o->word_count > 1 || one_line_option(o)))
                 return cli_error(CLI_USAGE,
                                  "give one FILE, or a command: drover quote [OPTIONS] -- COMMAND ARG...");
+        if (!o->ended && strspn(o->words[0], "0123456789.") == strlen(o->words[0]) &&
+            access(o->words[0], F_OK) != 0)
+                return cli_error(
+                        CLI_USAGE,
+                        "%s is a job or a request, not a submit file: drover show %s says when it is "
+                        "expected to start and to end",
+                        o->words[0], o->words[0]);
         if (o->ended && one_line_write(o, NULL, &text, &err) != 0)
                 return cli_error(CLI_USAGE, "%s", err.text);
         submit_init(&s, cli, o->ended ? "--" : o->words[0]);
