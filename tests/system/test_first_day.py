@@ -487,6 +487,9 @@ def test_what_has_ended(shared):
     assert shared.cli("history", "--csv", "-l", "1").splitlines()[0].startswith("id,owner,ended")
     either = ("-c", f"ClusterId == {request} && ExitCode == 1 || ClusterId == {request} && ExitCode == 0")
     assert f"{request}.1" in shared.cli("history", "--since", "-1h", *either)
+    removed = jobs_of(shared.cli("submit", "--hold", "--", "true"))
+    shared.cli("rm", removed)
+    assert f"{removed}.0" in shared.cli("history", "--since", "today", removed)
     assert "no finished jobs" in shared.cli("history", "--since", "2999-01-01", *either)
     assert "--since" in shared.cli("history", "--since", "recently", code=2).err
     assert "drover history" in shared.cli("queue", "-c", "ExitCode != 0").err

@@ -158,12 +158,23 @@ int human_to_seconds(struct str text, int64_t *ret_s, struct err *err)
 
 int human_to_time(const char *text, int64_t now_ms, int64_t *ret_ms, struct err *err)
 {
-        static const char *const forms[] = {"%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S",
-                                            "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"};
+        static const char *const forms[] = {"%Y-%m-%d",       "%Y-%m-%dT%H:%M",    "%Y-%m-%dT%H:%M:%S",
+                                            "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S", "%H:%M",
+                                            "%H:%M:%S"};
+        time_t now_s = (time_t)(now_ms / 1000);
+        struct tm today = {0};
         int64_t seconds;
 
         if (strcmp(text, "now") == 0) {
                 *ret_ms = now_ms;
+                return 0;
+        }
+        localtime_r(&now_s, &today);
+        today.tm_hour = today.tm_min = today.tm_sec = 0;
+        today.tm_mday -= strcmp(text, "yesterday") == 0;
+        today.tm_isdst = -1;
+        if (strcmp(text, "today") == 0 || strcmp(text, "yesterday") == 0) {
+                *ret_ms = (int64_t)mktime(&today) * 1000;
                 return 0;
         }
         if ((text[0] == '+' || text[0] == '-') && human_to_seconds(str_of(text + 1), &seconds, NULL) == 0 &&
@@ -172,7 +183,7 @@ int human_to_time(const char *text, int64_t now_ms, int64_t *ret_ms, struct err 
                 return 0;
         }
         for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-                struct tm tm = {.tm_isdst = -1};
+                struct tm tm = today;
                 const char *end = strptime(text, forms[i], &tm);
 
                 if (end && !*end) {
@@ -180,7 +191,9 @@ int human_to_time(const char *text, int64_t now_ms, int64_t *ret_ms, struct err 
                         return 0;
                 }
         }
-        return err_set(err, -EINVAL,
-                       "'%s' is not a time: write 2026-11-24, 2026-11-24T09:30, or +30d for a time from now",
-                       text);
+        return err_set(
+                err, -EINVAL,
+                "'%s' is not a time: write 2026-11-24, 2026-11-24T09:30, 09:30, today, -1h for an hour "
+                "ago, or +30d for a time from now",
+                text);
 }

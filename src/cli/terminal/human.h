@@ -19,6 +19,7 @@ unsigned human_width(struct str text);
 /* Reads a duration, "90", "90s", "15m", "1h", "2d", "1w", in seconds; a bare number is seconds. Returns 0,
  * or -EINVAL with err. */
 int human_to_seconds(struct str text, int64_t *ret_s, struct err *err);
-/* Reads a time in Unix milliseconds: "2026-11-24", "2026-11-24T09:30", "2026-11-24 09:30:00" in this
- * machine's time zone, "now", or "+2d" and "-2d" relative to now. Returns 0, or -EINVAL with err. */
+/* Reads a time in Unix milliseconds: "2026-11-24", "2026-11-24T09:30", "2026-11-24 09:30:00" or "09:30"
+ * (today) in this machine's time zone, "today" and "yesterday" as they begin, "now", or "+2d" and "-2d"
+ * relative to now. Returns 0, or -EINVAL with err. */
 int human_to_time(const char *text, int64_t now_ms, int64_t *ret_ms, struct err *err);

@@ -134,14 +134,44 @@ static void lengths_of_time(void **state)
         assert_true(human_to_seconds(STR("1y"), &s, &err) < 0);
 }
 
+static void moments(void **state)
+{
+        int64_t now_ms = INT64_C(1763715600123); /* 2025-11-21 09:00 UTC */
+        static const struct {
+                const char *text;
+                int64_t ms;
+        } rows[] = {{"now", INT64_C(1763715600123)},
+                    {"-1h", INT64_C(1763712000123)},
+                    {"+2d", INT64_C(1763888400123)},
+                    {"today", INT64_C(1763683200000)},
+                    {"yesterday", INT64_C(1763596800000)},
+                    {"08:30", INT64_C(1763713800000)},
+                    {"23:59:59", INT64_C(1763769599000)},
+                    {"2025-11-20", INT64_C(1763596800000)},
+                    {"2025-11-20T12:00", INT64_C(1763640000000)},
+                    {"1h", -1},
+                    {"24:00", -1},
+                    {"todays", -1},
+                    {"", -1}};
+
+        (void)state;
+        setenv("TZ", "UTC", 1);
+        tzset();
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                int64_t ms = -1;
+
+                assert_int_equal(human_to_time(rows[i].text, now_ms, &ms, NULL) == 0, rows[i].ms >= 0);
+                assert_int_equal(ms, rows[i].ms);
+        }
+}
+
 int main(void)
 {
-        const struct CMUnitTest tests[] = {cmocka_unit_test(durations),
-                                           cmocka_unit_test(ranges),
-                                           cmocka_unit_test(sizes),
-                                           cmocka_unit_test(times),
-                                           cmocka_unit_test(text_is_made_safe),
-                                           cmocka_unit_test(lengths_of_time)};
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(durations),      cmocka_unit_test(ranges),
+                cmocka_unit_test(moments),        cmocka_unit_test(sizes),
+                cmocka_unit_test(times),          cmocka_unit_test(text_is_made_safe),
+                cmocka_unit_test(lengths_of_time)};
 
         return cmocka_run_group_tests_name("cli human", tests, NULL, NULL);
 }

@@ -82,8 +82,8 @@ int cmd_history(struct cli *cli, const struct options *o)
         buf_addz(&path, "/v1/history");
         api_query(&path, "id", buf_view(&ids));
         api_query(&path, "owner", str_of(options_text(o, "owner")));
-        if (since_ms) /* CompletionDate is in whole seconds, rounded down */
-                buf_printf(&constraint, "CompletionDate >= %lld%s", (long long)(since_ms / 1000),
+        if (since_ms) /* a job that was removed has no CompletionDate; whole seconds, rounded down */
+                buf_printf(&constraint, "EnteredCurrentStatus >= %lld%s", (long long)(since_ms / 1000),
                            options_text(o, "constraint") ? " && (" : "");
         expr_text_from_old(str_of(options_text(o, "constraint")), &constraint);
         if (since_ms && options_text(o, "constraint"))
