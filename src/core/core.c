@@ -205,6 +205,7 @@ void core_lost(struct core *c, uint64_t last, int64_t wait_ms)
 {
         c->classes->lost_last = last;
         c->classes->lost_until_ms = c->steady_ms + wait_ms;
+        core_rekey(c);
 }
 
 int64_t core_lost_wait_ms(const struct core *c, uint64_t request)

@@ -290,8 +290,8 @@ int core_bank_price(struct core *c, const struct core_bank_use *use, int64_t *re
  * been given by a server whose records are lost. Not part of the log: to be called at each start. */
 void core_numbers_from(struct core *c, uint64_t request, uint32_t fence);
 /* To be called after a loss of records: an idle job of a request up to `last` may be running at an agent,
- * under a lease of the lost time that ends within `wait_ms`. Until then no such job is matched, nor one that
- * shares a class with it. Not part of the log. */
+ * under a lease of the lost time that ends within `wait_ms`. Until then no such job is matched. Not part of
+ * the log. */
 void core_lost(struct core *c, uint64_t last, int64_t wait_ms);
 /* Returns how long jobs of this request still wait because of core_lost; 0: they do not. */
 int64_t core_lost_wait_ms(const struct core *c, uint64_t request);

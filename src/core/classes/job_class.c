@@ -303,6 +303,8 @@ static struct job_class *class_find_or_make(struct core *c, const struct request
 
         buf_reset(key);
         make_key(c, r, p, member, ad, key);
+        if (r->id <= c->classes->lost_last) /* core_lost: these wait, and new jobs like them do not */
+                buf_addz(key, "lost\n");
         leaks = label_of(c, r, p, member, &labels, NULL) != 0;
         if (labels || leaks)
                 buf_printf(key, "labels %llx%s\n", (unsigned long long)labels, leaks ? " leaks" : "");

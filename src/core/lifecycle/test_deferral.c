@@ -118,8 +118,12 @@ static void test_what_may_run_unknown(void **state)
         expect_assigned(c, "");
         assert_int_equal(core_lost_wait_ms(c, 1), 60000);
         assert_int_equal(core_lost_wait_ms(c, 2), 0);
-        submit(c, NULL, 1, (const char *const[]){"RequestMemory", "7", NULL});
+        submit(c, NULL, 1, (const char *const[]){NULL}); /* like the one that waits */
         expect_assigned(c, "n1/default 2 0\n");
+        submit(c, NULL, 1, (const char *const[]){"RequestMemory", "7", NULL});
+        offer(c, "n1", PLACE);
+        expect_assigned(c, "n1/default 3 0\n");
+        offer(c, "n1", PLACE);
         pass_time(c, 59000);
         expect_assigned(c, "");
         pass_time(c, 1000);
