@@ -336,6 +336,10 @@ void core_limit_users(struct core *c, const char *name,
  * Returns 0; CORE_UNKNOWN: there is none. */
 int core_job_limit(struct core *c, uint64_t request, uint32_t member, struct core_limit *ret,
                    int64_t *ret_units);
+/* Tells of an idle job that as many jobs of its request are under way as may be at once (max_materialize).
+ * Returns 0; CORE_UNKNOWN: there may be more. */
+int core_job_throttle(struct core *c, uint64_t request, uint32_t member, uint64_t *ret_under_way,
+                      uint64_t *ret_most);
 
 /* An account of the tree, and its usage. */
 struct core_account {

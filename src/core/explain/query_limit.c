@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "core/accounts/share.h"
 #include "core/fairness/charge.h"
+#include "core/match/dispatch.h"
 #include "core/model/core_parts.h"
 #include "core/query.h"
 
@@ -111,6 +112,19 @@ int core_job_limit(struct core *c, uint64_t request, uint32_t member, struct cor
         for (size_t i = 0; b->job_class->draws && i < b->job_class->draws->count; i++)
                 if (b->job_class->draws->v[i].limit == x)
                         *ret_units = b->job_class->draws->v[i].units;
+        return 0;
+}
+
+int core_job_throttle(struct core *c, uint64_t request, uint32_t member, uint64_t *ret_under_way,
+                      uint64_t *ret_most)
+{
+        struct request *r = request_find(c, request);
+        const struct bucket *b = r && member < r->count ? request_bucket(c, r, member) : NULL;
+
+        if (!b || !set_has(&b->idle, member) || dispatch_room(r, member, 0))
+                return CORE_UNKNOWN;
+        *ret_under_way = dispatch_under_way(r);
+        *ret_most = (uint64_t)request_part(r, member, NULL)->job_template->jobs_max;
         return 0;
 }
 

@@ -127,18 +127,12 @@ static void ask_queue(struct core *c, const struct asking *x, struct queue *q, s
                 return;
         if (store_is_down(c, x, q, w, clause, value))
                 return;
-        if (!dispatch_room(r, x->member, 0)) {
-                w->verdict = CORE_JOB_REFUSES;
-                buf_addz(clause, "JobMaterializeLimit");
-                buf_printf(value, "%llu jobs of the request are under way",
-                           (unsigned long long)idmap_count(r->jobs));
-                return;
-        }
         if (q->closed)
                 buf_addz(value, q->closed);
         if (q->closed || (!q->offers && q->attempt_count == 0))
                 w->verdict = CORE_NOT_OFFERING;
-        else if (!q->offers || q->jobs_left == 0 || suits_now(c, job, q->ad, clause, value) != CORE_FITS)
+        else if (!dispatch_room(r, x->member, 0) || !q->offers || q->jobs_left == 0 ||
+                 suits_now(c, job, q->ad, clause, value) != CORE_FITS)
                 w->verdict = CORE_BUSY;
         if (w->verdict == CORE_FITS && (is_reserved(c, x, q) || must_be_alone(c, x, q)))
                 w->verdict = CORE_BUSY;

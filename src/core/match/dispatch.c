@@ -157,11 +157,14 @@ static void group_deinit(struct group *g)
         buf_deinit(&g->missing);
 }
 
+uint64_t dispatch_under_way(const struct request *r)
+{
+        return r->jobs ? idmap_count(r->jobs) - set_count(&request_cold(r)->left) : 0;
+}
+
 static bool room_for_fresh(const struct request *r, const struct part *p, uint64_t more)
 {
-        uint64_t under_way = r->jobs ? idmap_count(r->jobs) - set_count(&request_cold(r)->left) : 0;
-
-        return !p->job_template || under_way + more < (uint64_t)p->job_template->jobs_max;
+        return !p->job_template || dispatch_under_way(r) + more < (uint64_t)p->job_template->jobs_max;
 }
 
 bool dispatch_room(const struct request *r, uint32_t member, uint64_t more)

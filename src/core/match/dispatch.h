@@ -8,6 +8,8 @@ enum dispatch_what {
         DISPATCH_FITTING, /* as DISPATCH_ANY, right after choose_fits has said yes */
         DISPATCH_LOCAL,   /* only members that read a file of their own which the queue's agent holds */
 };
+/* Returns the number of the request's jobs that have begun and not ended. */
+uint64_t dispatch_under_way(const struct request *r);
 /* Returns whether `more` jobs of the request may be begun beside those that have begun and not ended
  * (max_materialize). A member that has begun itself may always go on. */
 bool dispatch_room(const struct request *r, uint32_t member, uint64_t more);

@@ -14,22 +14,26 @@
 
 static void see_limit(void *arg, const struct core_why *w)
 {
-        *(int *)arg += w->verdict == CORE_JOB_REFUSES && str_eqz(w->clause, "JobMaterializeLimit");
+        *(int *)arg += w->verdict == CORE_BUSY;
 }
 
 static void test_no_more_than_asked_for(void **state)
 {
         struct core *c = *state;
         struct request *r = submit(c, NULL, 1000000, (const char *const[]){"JobMaterializeLimit", "3", NULL});
+        uint64_t under_way, most;
         int limited = 0;
 
         offer(c, "n1", PLACE);
         expect_assigned(c, "n1/default 1 0-2\n");
         core_why(c, r->id, 3, see_limit, &limited);
         assert_int_equal(limited, 1);
+        assert_int_equal(core_job_throttle(c, r->id, 3, &under_way, &most), 0);
+        assert_true(under_way == 3 && most == 3);
         started(c, "n1", r->id, 1);
         expect_assigned(c, "");
         ended(c, "n1", r->id, 1);
+        assert_int_equal(core_job_throttle(c, r->id, 3, &under_way, &most), CORE_UNKNOWN);
         expect_assigned(c, "n1/default 1 3\n");
         assert_null(core_check(c));
 }

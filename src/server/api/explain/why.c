@@ -2,6 +2,7 @@
  * queues are asked in slices, with other work in between, so the job may start meanwhile; the answer then
  * says that it started. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "base/system/clock.h"
@@ -138,6 +139,7 @@ static bool explain_limit(struct json *j, struct core *core, const struct core_j
 {
         BUF_CLEANUP struct buf text = {0};
         struct err says = {""};
+        uint64_t under_way, most;
         struct core_limit l;
         int64_t units, lost_ms = core_lost_wait_ms(core, job->request);
 
@@ -162,6 +164,14 @@ static bool explain_limit(struct json *j, struct core *core, const struct core_j
                 return true;
         if (core_job_space(core, job->request, job->member, &says) == 0) {
                 json_strz(j, says.text);
+                return true;
+        }
+        if (core_job_throttle(core, job->request, job->member, &under_way, &most) == 0) {
+                why_line_add(j,
+                             "Of request %llu %llu %s may run at once, and %llu %s: it waits for one to end.",
+                             (unsigned long long)job->request, (unsigned long long)most,
+                             most == 1 ? "job" : "jobs", (unsigned long long)under_way,
+                             under_way == 1 ? "does" : "do");
                 return true;
         }
         if (core_job_limit(core, job->request, job->member, &l, &units) != 0)
@@ -290,11 +300,13 @@ static void explain_idle(struct json *j, struct core *core, const struct core_jo
 struct hints {
         struct json j;
         struct json *text;
+        uint64_t request;
         struct buf needed; /* where no single change is enough: what must change together */
         unsigned said, in_the_way;
 };
 
-/* Appends an amount in the unit that people write. RequestMemory is in MiB, RequestDisk in KiB. */
+/* Appends an amount in the unit that people write, rounded down: it is also asked for. RequestMemory is in
+ * MiB, RequestDisk in KiB. */
 static void add_amount(struct buf *out, struct str attribute, int64_t amount)
 {
         static const char units[] = "KMGTPE";
@@ -307,7 +319,8 @@ static void add_amount(struct buf *out, struct str attribute, int64_t amount)
         }
         for (; v >= 1023.95 && units[u + 1]; u++)
                 v /= 1024;
-        buf_printf(out, v < 100 && v != (double)(int64_t)v ? "%.1f%c" : "%.0f%c", v, units[u]);
+        v = v < 100 ? floor(v * 10) / 10 : floor(v);
+        buf_printf(out, v != floor(v) ? "%.1f%c" : "%.0f%c", v, units[u]);
 }
 
 /* Appends "request_memory" for "RequestMemory", as a submit file has it. */
@@ -349,6 +362,19 @@ static bool is_of_request(const struct core_change *x)
                (x->kind == CORE_CHANGE_QUEUE_CLAUSE && str_search(x->text, STR("TARGET.Request")) >= 0);
 }
 
+/* Says how much would fit, and the command that asks for it. */
+static void say_request(struct hints *h, const struct core_change *x, const char *change)
+{
+        BUF_CLEANUP struct buf edit = {0};
+
+        add_keyword(&edit, x->text);
+        buf_char(&edit, '=');
+        add_amount(&edit, x->text, x->most);
+        why_line_add(h->text, "Would fit %u %s with %s: `drover edit %llu %s`.", x->alone,
+                     x->alone == 1 ? "queue" : "queues", change, (unsigned long long)h->request,
+                     buf_z(&edit));
+}
+
 static void on_change(void *arg, const struct core_change *x)
 {
         static const char *const kinds[] = {"job", "agent", "request"};
@@ -372,8 +398,7 @@ static void on_change(void *arg, const struct core_change *x)
         if (x->alone == 0 || h->said++ >= HINTS_MAX)
                 return;
         if (x->kind == CORE_CHANGE_REQUEST)
-                why_line_add(h->text, "Would fit %u %s with %s.", x->alone,
-                             x->alone == 1 ? "queue" : "queues", buf_z(&change));
+                say_request(h, x, buf_z(&change));
         else
                 why_line_add(h->text, "%u %s could run it without the %s's condition %s.", x->alone,
                              x->alone == 1 ? "queue" : "queues",
@@ -563,13 +588,12 @@ static void explain(struct json *j, struct core *core, const struct core_job *jo
                 explain_turn(j, core, job,
                              w->count[CORE_FITS] || w->count[CORE_BUSY] || w->count[CORE_STORE_DOWN]);
         } else if (job->state == JOB_HELD)
-                why_line_add(j,
-                             "It is held: " STR_FMT
-                             " (code %d, subcode %d). `drover release %llu.%u` lets it run again.",
-                             STR_ARG(job->hold_reason), job->hold_code, job->hold_subcode,
-                             (unsigned long long)job->request, job->member);
+                why_line_add(j, "It is held: " STR_FMT " (code %d). `drover release %llu.%u` lets it run%s.",
+                             STR_ARG(job->hold_reason), job->hold_code, (unsigned long long)job->request,
+                             job->member, job->starts ? " again" : "");
         else if (job->state == JOB_COMPLETED || job->state == JOB_REMOVED)
-                why_line_add(j, "It has ended: it is %s.", job_state_name(job->state));
+                why_line_add(j, "It has ended: it is %s. `drover show %llu.%u` tells how.",
+                             job_state_name(job->state), (unsigned long long)job->request, job->member);
         else if (job_state_has_attempt(job->state)) {
                 why_line_add(j, "It is %s at queue %s of agent %s; `drover path` tells more.",
                              job_state_name(job->state), job->queue ? job->queue : "?",
@@ -624,7 +648,7 @@ static void reply_why(struct server *s, struct call *c, struct why *w, const str
 {
         BUF_CLEANUP struct buf changes = {0};
         struct json j = {.out = &c->out};
-        struct hints hints = {.j = {.out = &changes}, .text = &j};
+        struct hints hints = {.j = {.out = &changes}, .text = &j, .request = job->request};
         BUF_CLEANUP struct buf waits = {0};
         bool waits_there = job_state_has_attempt(job->state) &&
                            attempt_location_print_wait(s, job->request, job->member, &waits);
