@@ -92,3 +92,13 @@ def test_requeue(drover):
     drover.wait(request)
     assert drover.read("starts.0") == "s\ns\n"
     assert drover.cli("requeue", str(request), code=1) == "0 jobs back in the queue\n"
+
+
+def test_a_misspelled_keyword_is_no_attribute(shared):
+    request = shared.submit("executable = /bin/true\nqueue\n", "--hold")
+    for word, meant in (("request_memry=1G", "request_memory"), ("requirments=true", "requirements")):
+        assert f"did you mean {meant}?" in shared.cli("edit", str(request), word, code=2).err
+    shared.cli("edit", str(request), "MY.requirments=true", "Project=\"x\"")
+    ad = shared.cli("show", "--ad", f"{request}.0")
+    assert "requirments = true\n" in ad and 'Project = "x"\n' in ad
+    shared.cli("rm", str(request))

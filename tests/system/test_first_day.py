@@ -3,6 +3,7 @@ import fcntl
 import getpass
 import json
 import os
+import re
 import pty
 import select
 import signal
@@ -524,13 +525,37 @@ def test_what_would_be_submitted(shared):
     assert shared.json("queue", "-a")["requests"] == before
 
 
+def test_a_command_where_a_file_is_expected_is_told_how(shared):
+    for words, said in ((("submit", "hostname"), "use `drover submit -- hostname`"), (("submit", "wc -l x"), "use `drover submit -- wc -l x`"),
+                        (("submit", "wc", "-l", "x"), "behind --, as in drover submit -- ls -l"), (("exec", "7", "ls", "-l"), "behind --, as in drover exec 7.0 -- ls -l"),
+                        (("quote", "7"), "drover show 7")):
+        assert said in shared.cli(*words, code=2).err, words
+    assert "'>' goes to echo as it is; for a shell, write -- sh -c 'echo ... > ...'" in shared.cli("run", "--", "echo", "a", ">", "b").err
+
+
+def test_one_at_a_time_is_no_refusal(shared):
+    shared.write("one.sub", "executable = /bin/sleep\narguments = 600\nmax_materialize = 1\nqueue 2\n")
+    request = jobs_of(shared.cli("submit", "one.sub"))
+    shared.wait_state(f"{request}.0", "running")
+    out = shared.cli("why", request)
+    assert f"Of request {request} 1 job may run at once, and 1 does: it waits for one to end.\n" in out and "exclude" not in out
+    shared.cli("rm", request)
+
+
+def test_the_priority_of_a_job_is_shown(shared):
+    request = jobs_of(shared.cli("submit", "--hold", "--", "true"))
+    shared.cli("prio", request, "-5")
+    assert re.search(r"priority +-5\n", shared.cli("show", f"{request}.0"))
+    shared.cli("rm", request)
+
+
 def test_words_of_other_systems(shared):
     """What one is used to works, or says what is meant."""
     for word in ("ps", "status"):
         assert "requests:" in shared.cli(word) or "request:" in shared.cli(word)
     request = jobs_of(shared.cli("submit", "--", "true"))
     shared.cli("wait", request)
-    assert "submitted" in shared.cli("logs", request) and "succeeded" in shared.cli("show", request)
+    assert shared.cli("logs", request) == shared.cli("tail", request) and "succeeded" in shared.cli("show", request)
     for word, meant in (("sumbit", "submit"), ("qsub", "submit"), ("list", "queue"), ("qdel", "rm"), ("abort", "rm")):
         assert f"did you mean {meant}?" in shared.cli(word, code=2).err, word
         assert f"did you mean {meant}?" in shared.cli("help", word, code=2).err, word

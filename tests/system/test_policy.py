@@ -66,7 +66,7 @@ def test_missing_output_is_held_with_the_reason(shared):
 def test_why_says_what_would_help(shared):
     """In the words of a submit file and in units that people use; with two things in the way both are named."""
     for text, expected in (
-            ("request_memory = 900 TB\n", r"Would fit 1 queue with request_memory <= [0-9.]+[MGT] \(asked 900T\)\."),
+            ("request_memory = 900 TB\n", r"Would fit 1 queue with request_memory <= [0-9.]+[MGT] \(asked 900T\): `drover edit \d+ request_memory=[0-9.]+[MGT]`\."),
             ("request_gpus = 1\n", r"In the way is request_gpus = 1\."),
             ("request_memory = 900 TB\nrequirements = Arch == \"none\"\n",
              r"No single change is enough\. In the way are Arch == \"none\"; request_memory = 900T\.")):

@@ -27,6 +27,7 @@ bool edit_is_assignment(const char *word)
 struct assignment {
         struct str name, value; /* name: without MY. and + */
         const struct keyword *keyword;
+        bool is_attribute; /* it had one of these */
 };
 
 /* Returns the keyword for an option of `drover submit -- COMMAND`; NULL: there is none. */
@@ -56,9 +57,9 @@ static struct assignment split(const char *word)
         if (!a.keyword)
                 a.keyword = option_keyword(&a.name);
         if (str_ieq(str_head(a.name, 3), STR("MY.")))
-                a.name = str_skip(a.name, 3), a.keyword = NULL;
+                a.name = str_skip(a.name, 3), a.keyword = NULL, a.is_attribute = true;
         else if (a.name.n && a.name.p[0] == '+')
-                a.name = str_skip(a.name, 1), a.keyword = NULL;
+                a.name = str_skip(a.name, 1), a.keyword = NULL, a.is_attribute = true;
         return a;
 }
 
@@ -70,6 +71,14 @@ static bool keyword_sets(const struct keyword *k, const char *attribute)
 static int add_line(struct buf *text, struct edit *e, const struct assignment *a, enum edit_of what,
                     struct err *err)
 {
+        const struct keyword *near = a->keyword || a->is_attribute ? NULL : keyword_near(a->name);
+
+        if (near)
+                return err_set(err, -EINVAL,
+                               "there is no keyword " STR_FMT
+                               "; did you mean %s? An attribute of that name is "
+                               "MY." STR_FMT,
+                               STR_ARG(a->name), near->name, STR_ARG(a->name));
         if (memchr(a->value.p, '\n', a->value.n))
                 return err_set(err, -EINVAL, STR_FMT ": a value is one line", STR_ARG(a->name));
         if (what == EDIT_JOBS && keyword_sets(a->keyword, "HoldOnSubmit"))

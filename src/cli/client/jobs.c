@@ -85,6 +85,23 @@ void job_outcome(const struct job_row *j, struct buf *out)
                 buf_printf(out, "exit %lld", (long long)view_integer(j->exit_code, 0));
 }
 
+bool job_has_failed(const struct job_row *j)
+{
+        return view_is(j->state, "completed") &&
+               (view_integer(j->exit_signal, 0) != 0 || view_integer(j->exit_code, 0) != 0);
+}
+
+void job_add_state(struct table *t, const struct job_row *j)
+{
+        bool failed = job_has_failed(j);
+
+        if (failed)
+                table_text(t, STR("failed"));
+        else
+                table_view(t, j->state);
+        table_paint(t, failed ? TABLE_RED : job_colour(j->state));
+}
+
 bool job_has_begun(struct view state)
 {
         return view_is(state, "running") || view_is(state, "suspended") || view_is(state, "vacating");

@@ -18,6 +18,9 @@ void request_name(const struct request_row *r, struct buf *out);
 void job_command(const struct job_row *j, struct buf *out); /* program's file name and arguments */
 void job_outcome(const struct job_row *j, struct buf *out); /* appends nothing if the job is not over */
 enum table_colour job_colour(struct view state);
+bool job_has_failed(const struct job_row *j); /* completed, but with an exit code or a signal that says so */
+/* Adds a cell: the state in its colour, or "failed". */
+void job_add_state(struct table *t, const struct job_row *j);
 /* Returns whether a job in this state waits for a place, whether one is reserved for it or not. */
 bool job_is_idle(struct view state);
 bool job_has_begun(struct view state); /* the job is at an agent, and its program was started */

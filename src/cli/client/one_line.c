@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/system/fs.h"
 #include "cli/client/world.h"
+#include "cli/terminal/cli.h"
 #include "jdl/script.h"
 
 #define JOBS_MAX 10000000 /* maximum number of jobs of a request */
@@ -307,6 +308,14 @@ static int find_program(const char *name, struct buf *ret, struct err *err)
         return no_program(name, err);
 }
 
+bool one_line_is_command(const char *word)
+{
+        struct buf name BUF_CLEANUP = {0}, path BUF_CLEANUP = {0};
+
+        buf_str(&name, str_make(word, strcspn(word, " ")));
+        return name.n && !strchr(buf_z(&name), '/') && find_program(buf_z(&name), &path, NULL) == 0;
+}
+
 /* NAME is a registry's; a path or a URL is what it is. */
 static int write_image(const struct options *o, struct jobs *jobs, struct buf *out, struct err *err)
 {
@@ -339,6 +348,21 @@ static int write_program(const struct options *o, struct jobs *jobs, struct buf 
 }
 
 /* ---- arguments and environment */
+
+/* A quoted operator of a shell among the words was hardly meant for the program. */
+static void look_for_operators(const struct options *o)
+{
+        static const char *const operators[] = {">", ">>", "<", "|", "||", "&&", ";", "&", "2>", "2>&1"};
+
+        for (size_t i = 1; i < o->word_count; i++)
+                for (size_t k = 0; k < sizeof(operators) / sizeof(operators[0]); k++)
+                        if (strcmp(o->words[i], operators[k]) == 0) {
+                                cli_note("'%s' goes to %s as it is; for a shell, write -- sh -c '%s ... %s "
+                                         "...'",
+                                         operators[k], o->words[0], o->words[0], operators[k]);
+                                return;
+                        }
+}
 
 /* A word as in the raw form of base/job/args.h: in single quotes where a placeholder may bring blanks. */
 static void write_word(struct buf *out, struct jobs *jobs, struct str word)
@@ -382,6 +406,7 @@ static void write_arguments(const struct options *o, struct jobs *jobs, struct b
                 args_add(&words, STR("{}"));
         if (words.n)
                 write_words(out, jobs, "arguments", &words);
+        look_for_operators(o);
 }
 
 static int write_environment(const struct options *o, struct jobs *jobs, struct buf *out, struct err *err)

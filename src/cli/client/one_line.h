@@ -16,6 +16,8 @@ struct one_line_streams {
         const char *input;  /* path, or NULL: none */
         const char *output; /* path up to the job's number; .out and .err are appended */
 };
+/* Returns whether a word begins with the name of a program in the PATH: "wc", or "wc -l x". */
+bool one_line_is_command(const char *word);
 /* Appends the submit file for the words. streams NULL: outputs go into files of the current folder that are
  * named after the command, the request and the job. Returns 0, or -EINVAL with err: a word or an option
  * cannot be meant, or the program does not exist. */

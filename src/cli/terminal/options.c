@@ -100,6 +100,9 @@ static const char *option_meant(const struct command *command, struct str name)
                 {"inputs", "send"},
                 {"verbose", "long"},
                 {"user", "owner"},
+                {"state", "constraint 'JobStatus == 1'"},
+                {"w", "watch"},
+                {"priority", "append 'priority = 10'"},
                 {"failed", "state failed"},
                 {"failed", "constraint 'ExitCode != 0'"},
                 {"running", "state running"},
@@ -123,10 +126,18 @@ static const char *option_meant(const struct command *command, struct str name)
         return NULL;
 }
 
-static int unknown_option(const struct command *command, struct str word, struct str name, struct err *err)
+/* Behind a word an unknown option is more likely one of the command that the words are meant to be. */
+static int unknown_option(const struct options *o, struct str word, struct str name, struct err *err)
 {
+        const struct command *command = o->command;
         const char *near = option_meant(command, name);
 
+        if (o->word_count > 0 && strstr(command->usage, "-- COMMAND"))
+                return err_set(err, -EINVAL,
+                               "drover %s has no option \"" STR_FMT "\": a command and its options stand "
+                               "behind --, as in drover %s %s-- ls -l",
+                               command->name, STR_ARG(word), command->name,
+                               strstr(command->usage, "ID") ? "7.0 " : "");
         if (!near)
                 near = options_nearest(name, row_name, command);
         if (near)
@@ -137,9 +148,10 @@ static int unknown_option(const struct command *command, struct str word, struct
 }
 
 /* Finds an option by its whole name, or by the beginning of exactly one. */
-static int find_long(const struct command *command, struct str word, struct str name,
-                     const struct option_row **ret, struct err *err)
+static int find_long(const struct options *o, struct str word, struct str name, const struct option_row **ret,
+                     struct err *err)
 {
+        const struct command *command = o->command;
         const struct option_row *row, *found = options_row(command, name);
 
         for (size_t i = 0; !found && (row = row_at(command, i)); i++) {
@@ -152,7 +164,7 @@ static int find_long(const struct command *command, struct str word, struct str 
         }
         if (found)
                 *ret = found;
-        return *ret ? 0 : unknown_option(command, word, name, err);
+        return *ret ? 0 : unknown_option(o, word, name, err);
 }
 
 static const struct option_row *find_letter(const struct command *command, char letter)
@@ -186,7 +198,7 @@ static int read_long(struct options *o, char **argv, int argc, int *i, struct er
         int rc;
 
         str_cut(&rest, '=', &name);
-        rc = find_long(o->command, word, name, &row, err);
+        rc = find_long(o, word, name, &row, err);
         if (rc != 0)
                 return rc;
         if (row->form == OPTION_FLAG && has_value)
@@ -207,7 +219,7 @@ static int read_letters(struct options *o, char **argv, int argc, int *i, struct
                 int rc;
 
                 if (!row)
-                        return unknown_option(o->command, str_of(argv[*i]), str_of(argv[*i] + 1), err);
+                        return unknown_option(o, str_of(argv[*i]), str_of(argv[*i] + 1), err);
                 if (row->form == OPTION_FLAG) {
                         rc = give_option(o, row, NULL, err);
                         if (rc != 0)
@@ -298,6 +310,12 @@ static int check_words(const struct options *o, struct err *err)
         return c->words_min > 0 && o->word_count > 0 && !o->ended ? check_verb(o, err) : 0;
 }
 
+/* A negative number is a word, as in `drover prio 7 -5`: no option is a digit. */
+static bool is_number(const char *word)
+{
+        return word[1] >= '0' && word[1] <= '9';
+}
+
 int options_read(struct options *o, const struct command *command, int argc, char **argv, struct err *err)
 {
         bool ended = false;
@@ -311,7 +329,7 @@ int options_read(struct options *o, const struct command *command, int argc, cha
                         ended = true, o->ended = o->word_count == 0;
                 else if (!ended && !command->passes_on && word[0] == '-' && word[1] == '-')
                         rc = read_long(o, argv, argc, &i, err);
-                else if (!ended && !command->passes_on && word[0] == '-' && word[1])
+                else if (!ended && !command->passes_on && word[0] == '-' && word[1] && !is_number(word))
                         rc = read_letters(o, argv, argc, &i, err);
                 else {
                         MEM_GROW(o->words, o->word_cap, o->word_count + 2);

@@ -75,7 +75,8 @@ def test_jobs(cli):
     out = cli("queue", "7")
     assert "node1" in out and "no such file: ?[2Jx" in out and "\033" not in out
     assert "exit 3" in out and "2:05" in out and "signal 9" in out and "1.5s" in out
-    assert out.splitlines()[-1] == "4 jobs: 0 idle, 1 running, 1 held, 2 ended"
+    assert out.splitlines()[-1] == "4 jobs: 0 idle, 1 running, 1 held, 2 ended, 2 of them failed"
+    assert [line.split()[2] for line in out.splitlines()[1:-1] if line.startswith("7.")] == ["running", "held", "failed", "failed"]
 
 
 def test_jobs_that_are_alike_share_a_row(cli):
@@ -108,7 +109,7 @@ def test_columns_order_and_csv(cli):
 def test_jobs_that_failed_are_in_the_history(cli):
     fake = cli.fake(replies={"GET /v1/history": {"jobs": [job(7, 1, "completed", exit_code=1)], "next": None}})
     assert "exit 1" in cli("queue", "7", "--state", "failed", "-c", "ProcId > 0")
-    assert fake.requests[0].query["constraint"] == "JobStatus =?= 4 && ExitCode =!= 0 && (ProcId > 0)"
+    assert fake.requests[0].query["constraint"] == "JobStatus =?= 4 && (ExitSignal isnt undefined || (ExitCode ?: 0) != 0) && (ProcId > 0)"
 
 
 def test_watching(cli):

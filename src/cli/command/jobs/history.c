@@ -44,7 +44,7 @@ static int add_job(void *arg, struct view job)
                 table_duration(t, ended - started);
         else
                 table_text(t, STR(""));
-        table_view(t, j.state);
+        job_add_state(t, &j);
         job_outcome(&j, &text);
         if (text.n == 0 && view_is(j.state, "removed"))
                 buf_addz(&text, "removed");

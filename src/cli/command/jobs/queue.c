@@ -47,7 +47,7 @@ struct listing {
         struct cli *cli;
         struct table table;
         struct range range;
-        int64_t rows, idle, running, held, ended, other;
+        int64_t rows, idle, running, held, ended, other, failed;
 };
 
 static void range_deinit(struct range *r)
@@ -207,8 +207,7 @@ static void add_job_row(struct listing *l, const struct job_row *j)
         add_range(l);
         table_view(t, j->id);
         table_view(t, j->owner);
-        table_view(t, j->state);
-        table_paint(t, job_colour(j->state));
+        job_add_state(t, j);
         table_duration(t, job_time_ms(j, l->cli->now_ms));
         table_view(t, j->agent);
         table_view(t, j->starts);
@@ -242,7 +241,7 @@ static int add_job(void *arg, struct view job)
         else if (view_is(j.state, "held"))
                 l->held++;
         else if (view_is(j.state, "completed") || view_is(j.state, "removed"))
-                l->ended++;
+                l->ended++, l->failed += job_has_failed(&j);
         else
                 l->other++;
         return 0;
@@ -259,6 +258,8 @@ static void print_summary(const struct listing *l, const char *one, const char *
                 buf_printf(&out, ", %lld other", (long long)l->other);
         if (jobs && l->ended)
                 buf_printf(&out, ", %lld ended", (long long)l->ended);
+        if (jobs && l->failed)
+                buf_printf(&out, ", %lld of them failed", (long long)l->failed);
         buf_char(&out, '\n');
         cli_print(&out);
 }
@@ -287,7 +288,7 @@ static void build_failed(const struct options *o, struct str ids, struct buf *pa
         buf_addz(path, "/v1/history");
         api_query(path, "id", ids);
         api_query(path, "owner", str_of(options_text(o, "owner")));
-        buf_addz(&constraint, "JobStatus =?= 4 && ExitCode =!= 0");
+        buf_addz(&constraint, "JobStatus =?= 4 && (ExitSignal isnt undefined || (ExitCode ?: 0) != 0)");
         if (options_text(o, "constraint")) {
                 buf_addz(&constraint, " && (");
                 expr_text_from_old(str_of(options_text(o, "constraint")), &constraint);

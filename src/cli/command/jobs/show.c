@@ -157,6 +157,15 @@ static void add_counts(struct table *t, struct view root)
         add_field(t, "jobs", buf_view(&text));
 }
 
+static bool is_dag(struct view parts)
+{
+        struct view part;
+        size_t at = 0;
+
+        return view_next(parts, &at, &part) &&
+               view_there(view_get(view_get(part, "attributes"), "DAGNodeName"));
+}
+
 static void print_request(struct cli *cli, struct view root)
 {
         struct table t TABLE_CLEANUP;
@@ -192,9 +201,8 @@ static void print_request(struct cli *cli, struct view root)
         cli_print_table(cli, &t);
         if (view_integer(view_get(root, "failed"), 0) > 0) {
                 view_text(view_get(root, "id"), &id);
-                cli_note("those that failed: drover queue --state failed %s; again: drover resubmit --failed "
-                         "%s",
-                         buf_z(&id), buf_z(&id));
+                cli_note("those that failed: drover queue --state failed %s; again: drover %s %s", buf_z(&id),
+                         is_dag(parts) ? "dag resubmit" : "resubmit --failed", buf_z(&id));
         }
 }
 

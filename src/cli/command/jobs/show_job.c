@@ -90,6 +90,19 @@ static void comma(struct buf *out)
                 buf_addz(out, ", ");
 }
 
+/* Appends an expression as it was written: the ad has "/Expr(…)/". */
+static void add_expression(struct buf *out, struct view v)
+{
+        struct buf text BUF_CLEANUP = {0};
+        struct str t;
+
+        view_text(v, &text);
+        t = buf_view(&text);
+        if (str_starts(t, STR("/Expr(")) && str_ends(t, STR(")/")))
+                t = str_skip(str_head(t, t.n - 2), 6);
+        human_safe(out, t);
+}
+
 /* Appends a number of units as bytes; an expression is unchanged. */
 static void add_bytes(struct buf *out, struct view v, int64_t unit, const char *of)
 {
@@ -99,7 +112,7 @@ static void add_bytes(struct buf *out, struct view v, int64_t unit, const char *
         if (view_type(v) == VIEW_NUMBER)
                 human_bytes(out, view_integer(v, 0) * unit);
         else
-                view_text(v, out);
+                add_expression(out, v);
         buf_printf(out, " of %s", of);
 }
 
@@ -112,7 +125,7 @@ static void add_count(struct buf *out, struct view v, const char *one, const cha
         if (view_type(v) == VIEW_NUMBER) {
                 human_count(out, view_integer(v, 0), one, many);
         } else {
-                view_text(v, out);
+                add_expression(out, v);
                 buf_printf(out, " %s", many);
         }
 }
@@ -284,6 +297,8 @@ void show_job(struct cli *cli, struct view job, struct buf *out)
         }
         add_line(&p, "command", &text);
         add_text(&p, "owner", p.row.owner);
+        if (view_integer(view_get(p.ad, "JobPrio"), 0) != 0)
+                add_text(&p, "priority", view_get(p.ad, "JobPrio"));
         add_text(&p, "request name", view_get(p.ad, "JobBatchName"));
         add_where(&p);
         add_time(&p, "submitted", p.row.submitted_ms, (struct view){STR_NONE});

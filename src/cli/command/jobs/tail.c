@@ -19,7 +19,7 @@ struct tail {
         struct output o;
         enum output_stream stream;
         int64_t lines; /* lines of the first answer; -1: all */
-        bool follow, begun, told_held;
+        bool follow, begun, told_held, printed;
 };
 
 /* Prints bytes unchanged, because the output may be binary. */
@@ -35,6 +35,7 @@ static int print_new(struct tail *t)
         if (!t->begun && t->lines >= 0)
                 text = output_last_lines(text, t->lines);
         t->begun |= t->o.attempt > 0;
+        t->printed |= text.n > 0;
         if (fwrite(text.p ? text.p : "", 1, text.n, stdout) != text.n || fflush(stdout) != 0)
                 return cli_error(CLI_FAILED, "cannot write to standard output");
         return 0;
@@ -89,6 +90,12 @@ static int tail_job(struct tail *t, const char *job)
         t->o.only = t->stream == OUTPUT_STDERR ? "stderr" : "stdout";
         t->o.last = t->lines < 0 ? 0 : OUTPUT_LAST_MAX;
         code = go_on(t);
+        if (code == 0 && !t->printed && t->lines != 0)
+                cli_note(t->stream == OUTPUT_STDERR
+                                 ? "%s has printed nothing on its stderr"
+                                 : "%s has printed nothing; what it says of errors: drover "
+                                   "tail --stderr %s",
+                         job, job);
         output_deinit(&t->o);
         return code;
 }

@@ -279,6 +279,9 @@ static int check_words(const struct options *o)
         if (!o->ended && o->word_count > 1)
                 return cli_error(CLI_USAGE, "unexpected argument \"%s\": give one FILE, or -- COMMAND ARG...",
                                  o->words[1]);
+        if (!o->ended && o->word_count && access(o->words[0], F_OK) != 0 && one_line_is_command(o->words[0]))
+                return cli_error(CLI_USAGE, "%s is not a submit file; use `drover submit -- %s`", o->words[0],
+                                 o->words[0]);
         if (!o->ended && o->word_count && !options_flag(o, "cwl") && !options_flag(o, "galaxy") &&
             check_file(o->words[0]) != 0)
                 return CLI_USAGE;
