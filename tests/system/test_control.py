@@ -6,6 +6,7 @@ import signal
 import time
 
 import agents
+import pytest
 from drover import alive, processes, sh, wait_until, with_command_line
 from terminal import Terminal
 
@@ -86,6 +87,20 @@ def test_the_tree_ends_with_the_job(shared):
     request = shared.submit(sh(f"setsid {SLEEP[1]} >/dev/null 2>&1 & {SLEEP[1]} >/dev/null 2>&1 & exit 0"))
     shared.wait(request)
     wait_until(lambda: not with_command_line(*SLEEP[1].split()))
+
+
+@pytest.mark.parametrize("how", ["IN_PLACE", "NO", "YES"])
+def test_what_a_removed_job_has_printed_stays_in_the_folder(shared, how):
+    """As from a shell, where nothing is transferred; else nothing comes back of it."""
+    request = shared.submit(sh(f"echo partial; echo oops >&2; echo >{shared.work}/printed-{how}; sleep 600", output=f"cut-{how}.out", error=f"cut-{how}.err",
+                               should_transfer_files=how))
+    wait_until(lambda: shared.exists(f"printed-{how}"))
+    shared.cli("rm", str(request))
+    shared.wait_state(f"{request}.0", "removed")
+    if how == "YES":
+        assert not shared.exists(f"cut-{how}.out") and not shared.exists(f"cut-{how}.err")
+    else:
+        assert shared.read(f"cut-{how}.out") == "partial\n" and shared.read(f"cut-{how}.err") == "oops\n"
 
 
 def test_rm_of_some_members(shared):

@@ -356,6 +356,15 @@ static void deliver_outputs(struct attempt *at)
         delivery_begin(at);
 }
 
+/* Returns whether anything is delivered. Of a job that was killed this is what it has printed, into the
+ * submitter's folder: where nothing is transferred it is expected there, as a shell would have written it. */
+static bool leaves_outputs(const struct attempt *at)
+{
+        enum outcome o = at->result.outcome;
+        return o == OUTCOME_EXITED || o == OUTCOME_LIMIT_EXCEEDED ||
+               (o == OUTCOME_KILLED && at->t->m->transfer == TRANSFER_NO);
+}
+
 /* Called when no process is left: counts the usage and delivers the outputs. */
 static void deliver(struct attempt *at)
 {
@@ -364,8 +373,7 @@ static void deliver(struct attempt *at)
         at->all_ended =
                 at->cgroup && (cgroups_limits(at->a->cgroups) & CGROUP_KILL) && cgroup_empty(at->cgroup);
         limits_release(at);
-        if (at->kill.state == KILL_ABANDONED ||
-            (at->result.outcome != OUTCOME_EXITED && at->result.outcome != OUTCOME_LIMIT_EXCEEDED)) {
+        if (at->kill.state == KILL_ABANDONED || !leaves_outputs(at)) {
                 attempt_finish(at);
                 return;
         }
