@@ -94,6 +94,7 @@ BROKEN = {
     "a key is a link": (linked("credential.key"), "is a symbolic link", "the file itself"),
     "a key is another user's": (owned("credential.key"), "belongs to user 12345", "chown"),
     "settings that are no YAML": (replaced("droverd.yaml", "a: [1,\n"), "droverd.yaml:", "correct that line"),
+    "a setting that there is not": (replaced("droverd.yaml", "page: no\nlog_levle: info\n"), "droverd.yaml:2: there is no setting 'log_levle'", "correct that line"),
     "settings that are a list": (replaced("droverd.yaml", "- a\n"), "NAME: VALUE", "correct that line"),
     "a certificate that is none": (replaced("ca/ca.crt", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), "not a readable certificate", "backup"),
     "an agent of another server": (certificate("agent/ca.crt"), "another server's authority", "join again"),

@@ -209,11 +209,13 @@ static void check_settings(struct doctor *d)
                 rc = doc_parse(buf_z(&path), buf_view(&text), &doc, &err);
         if (rc == 0 && doc && doc->kind != DOC_MAP)
                 rc = err_set(&err, -EINVAL, "%s: settings are lines NAME: VALUE", buf_z(&path));
+        if (rc == 0) /* names and values: the server knows them */
+                rc = program_checks_settings(d->dir, &err);
         if (rc != 0)
                 add_finding(d, "settings", WRONG, "correct that line; droverd(8) has the settings", "%s",
                             err.text);
         else
-                add_finding(d, "settings", FINE, NULL, "%s can be read", buf_z(&path));
+                add_finding(d, "settings", FINE, NULL, "%s is right", buf_z(&path));
         doc_free(doc);
 }
 

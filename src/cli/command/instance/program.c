@@ -1,13 +1,18 @@
 /* server and agent: run the daemon in place of this program, with the same arguments. backup, restore and
  * config check: run droverd with the corresponding option. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/job/args.h"
 #include "base/system/program.h"
 #include "cli/command/commands.h"
 #include "cli/terminal/cli.h"
+
+#define SAID_MAX 4096
 
 /* Executes the program in place of this one. Returns an exit code when that fails. */
 static int become_program(const struct cli *cli, const char *name, const char *option,
@@ -53,6 +58,45 @@ int program_check_config(struct cli *cli, const char *file)
         if (!cli->dir && !getenv("DROVER_DIR"))
                 cli->dir = "."; /* only the file matters */
         return become_program(cli, "droverd", "--check-config", &o);
+}
+
+int program_checks_settings(const char *dir, struct err *err)
+{
+        struct buf path BUF_CLEANUP = {0}, said BUF_CLEANUP = {0};
+        struct args argv ARGS_CLEANUP = {0};
+        struct str rest, line = STR_NONE;
+        char piece[1024];
+        int ends[2], status = 0;
+        ssize_t n;
+        pid_t pid;
+
+        if (program_find("droverd", &path, NULL) != 0 || pipe2(ends, O_CLOEXEC) < 0)
+                return 0;
+        args_add(&argv, STR("droverd"));
+        args_add(&argv, STR("--dir"));
+        args_add(&argv, str_of(dir));
+        args_add(&argv, STR("--check-config"));
+        pid = fork();
+        if (pid == 0) {
+                dup2(ends[1], STDERR_FILENO);
+                dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
+                execv(buf_z(&path), argv.v);
+                _exit(0);
+        }
+        close(ends[1]);
+        while ((n = read(ends[0], piece, sizeof(piece))) > 0 || (n < 0 && errno == EINTR))
+                if (n > 0 && said.n < SAID_MAX)
+                        buf_add(&said, piece, (size_t)n);
+        close(ends[0]);
+        while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+                continue;
+        if (status == 0)
+                return 0;
+        rest = buf_view(&said);
+        str_cut(&rest, '\n', &line);
+        if (str_starts(line, STR("droverd: ")))
+                line = str_skip(line, strlen("droverd: "));
+        return err_set(err, -EINVAL, STR_FMT, STR_ARG(line));
 }
 
 int cmd_restore(struct cli *cli, const struct options *o)
