@@ -38,6 +38,12 @@ def served(request):
         yield with_page(one)
 
 
+def test_a_page_that_is_off_says_so(instance):
+    instance.port = free_port()
+    instance.server("--api-listen", f"127.0.0.1:{instance.port}")
+    assert "`page: yes` in droverd.yaml turns it on" in https(instance, "GET", "/")[2].decode()
+
+
 def test_off_until_it_is_switched_on(instance):
     instance.port = free_port()
     instance.server("--api-listen", f"127.0.0.1:{instance.port}")

@@ -210,6 +210,10 @@ static void request_handle(void *arg, struct http_request *r)
         if (!c->route) {
                 if (path_known)
                         call_fail(c, 405, "bad_method", "this method does not work on %s", c->path);
+                else if (strcmp(c->path, "/") == 0 && !with_page)
+                        call_fail(c, 404, "not_found",
+                                  "the web page is off: `page: yes` in droverd.yaml turns it on, see "
+                                  "droverd(8)");
                 else
                         call_fail(c, 404, "not_found", "there is nothing at %s", c->path);
                 return;

@@ -425,8 +425,13 @@ int server_run(struct server *s, struct err *err)
         if (r == 0)
                 r = sources_open(s, &s->sources, err);
         if (r == 0) {
-                log_info("msg=ready pid=%ld dir=\"%s\" api=\"%s\"", (long)getpid(), s->paths.dir,
-                         s->paths.api);
+                BUF_CLEANUP struct buf tls = {0};
+
+                if (io_thread_api_tls(s->io_thread))
+                        buf_printf(&tls, s->config.page ? " page=\"https://%s/\"" : " api_tls=\"%s\"",
+                                   io_thread_api_tls(s->io_thread));
+                log_info("msg=ready pid=%ld dir=\"%s\" api=\"%s\"%s", (long)getpid(), s->paths.dir,
+                         s->paths.api, buf_z(&tls));
                 watch(&d);
                 service_ready(s->loop);
                 loop_run(s->loop);
