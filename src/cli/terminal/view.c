@@ -304,3 +304,17 @@ void view_safe(struct view v, struct buf *out)
         view_text(v, &text);
         human_safe(out, buf_view(&text));
 }
+
+void view_expression(struct view v, struct buf *out)
+{
+        struct buf text BUF_CLEANUP = {0};
+        struct str t;
+
+        if (view_type(v) == VIEW_STRING)
+                view_text(v, &text);
+        t = buf_view(&text);
+        if (str_starts(t, STR("/Expr(")) && str_ends(t, STR(")/")))
+                human_safe(out, str_skip(str_head(t, t.n - 2), 6));
+        else
+                buf_str(out, v.text);
+}

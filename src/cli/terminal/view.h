@@ -60,3 +60,6 @@ bool view_is(struct view v, const char *text); /* true for a string equal to tex
 void view_text(struct view v, struct buf *out);
 /* Like view_text, made safe for a terminal (human_safe), for text that other users may have written. */
 void view_safe(struct view v, struct buf *out);
+/* Appends an attribute's value as an ad in JSON has it: an expression, "/Expr(a + 1)/", as it was written and
+ * made safe, and a literal as it is. */
+void view_expression(struct view v, struct buf *out);

@@ -10,32 +10,18 @@
 
 static const struct table_column columns[] = {{"", false, false}, {"", false, true, .wraps = true}};
 
-/* Appends an attribute of an ad in JSON: a literal as it is, an expression from "/Expr(…)/". */
-static void add_attribute(struct buf *out, struct str name, struct view value)
-{
-        struct buf text BUF_CLEANUP = {0};
-        struct str t;
-
-        if (view_type(value) == VIEW_STRING)
-                view_text(value, &text);
-        t = buf_view(&text);
-        buf_str(out, name);
-        buf_addz(out, " = ");
-        if (str_starts(t, STR("/Expr(")) && str_ends(t, STR(")/")))
-                human_safe(out, str_skip(str_head(t, t.n - 2), 6));
-        else
-                buf_str(out, value.text);
-        buf_char(out, '\n');
-}
-
 static void add_ad(struct buf *out, struct view ad)
 {
         struct view value;
         struct str name;
         size_t at = 0;
 
-        while (view_member(ad, &at, &name, &value))
-                add_attribute(out, name, value);
+        while (view_member(ad, &at, &name, &value)) {
+                buf_str(out, name);
+                buf_addz(out, " = ");
+                view_expression(value, out);
+                buf_char(out, '\n');
+        }
 }
 
 /* The attributes of a part are expression texts. */

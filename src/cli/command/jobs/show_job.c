@@ -90,19 +90,6 @@ static void comma(struct buf *out)
                 buf_addz(out, ", ");
 }
 
-/* Appends an expression as it was written: the ad has "/Expr(…)/". */
-static void add_expression(struct buf *out, struct view v)
-{
-        struct buf text BUF_CLEANUP = {0};
-        struct str t;
-
-        view_text(v, &text);
-        t = buf_view(&text);
-        if (str_starts(t, STR("/Expr(")) && str_ends(t, STR(")/")))
-                t = str_skip(str_head(t, t.n - 2), 6);
-        human_safe(out, t);
-}
-
 /* Appends a number of units as bytes; an expression is unchanged. */
 static void add_bytes(struct buf *out, struct view v, int64_t unit, const char *of)
 {
@@ -112,7 +99,7 @@ static void add_bytes(struct buf *out, struct view v, int64_t unit, const char *
         if (view_type(v) == VIEW_NUMBER)
                 human_bytes(out, view_integer(v, 0) * unit);
         else
-                add_expression(out, v);
+                view_expression(v, out);
         buf_printf(out, " of %s", of);
 }
 
@@ -125,7 +112,7 @@ static void add_count(struct buf *out, struct view v, const char *one, const cha
         if (view_type(v) == VIEW_NUMBER) {
                 human_count(out, view_integer(v, 0), one, many);
         } else {
-                add_expression(out, v);
+                view_expression(v, out);
                 buf_printf(out, " %s", many);
         }
 }
