@@ -202,6 +202,24 @@ def test_agent_killed_in_the_middle(place):
     assert all(j["exit_code"] == 0 and j["starts"] == 1 for j in place.history())
 
 
+def test_a_new_shepherd_leaves_what_a_batch_system_runs_here(batch):
+    """Its node may be this machine. The shepherd ends what its last one has left, and nothing else."""
+    flag = os.path.join(batch.work, "flag")
+    request = batch.submit(sh(f"echo $$ >>{batch.work}/pids; {until(flag)}; exit 5"))
+    wait_until(lambda: batch.written("pids"))
+    batch.wait_state(f"{request}.0", "running")
+    batch.agent.stop(signal.SIGKILL)
+    for pid in batch.pids("drover-shepherd"):
+        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not batch.pids("drover-shepherd"))
+    batch.agent = agents.start(batch, batch.config)
+    wait_until(lambda: batch.pids("drover-shepherd"))
+    batch.run(sh("true"))
+    batch.write("flag", "")
+    batch.wait(request, code=None)
+    assert [(j["exit_code"], j["starts"]) for j in batch.history(request)] == [(5, 1)]
+
+
 def test_jobs_go_on_without_an_agent(place):
     flag = os.path.join(place.work, "flag")
     request = place.submit(sh(f"echo $$ >>{place.work}/pids; {until(flag)}; exit 5"))

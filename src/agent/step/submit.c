@@ -190,7 +190,9 @@ static int environment(const struct attempt *at, const struct job_step *step, co
         if (!contained) /* an image has its own environment */
                 env_set(env, "PATH", "/usr/local/bin:/usr/bin:/bin");
         BUF_CLEANUP struct buf marker = {0};
-        buf_printf(&marker, SHEPHERD_MARKER "%s/%s.%u", a->instance, job, at->fence);
+        /* what a batch system runs on this machine is none of the shepherd's to end */
+        buf_printf(&marker, SHEPHERD_MARKER "%s%s/%s.%u", queue_is_local(at->q) ? "" : "batch:", a->instance,
+                   job, at->fence);
         args_add(env, buf_view(&marker));
         return 0;
 }

@@ -28,8 +28,8 @@
 #define SHEPHERD_SOCKET      "shepherd.sock"
 #define SHEPHERD_IS_READY    "ready" /* on --ready-fd; instead, in words: why it cannot start */
 #define SHEPHERD_MARKER                                                                                      \
-        "_DROVER_ATTEMPT=" /* variable of every job: <instance>/<request>.<member>.<fence>                   \
-                            */
+        "_DROVER_ATTEMPT=" /* variable of every job: <instance>/<request>.<member>.<fence>; of one in a      \
+                              batch system with "batch:" before it, which matches no shepherd's */
 #define SHEPHERD_GUEST_MARKER                                                                                \
         "_DROVER_EXEC=" /* of a guest that is a container's command:                                         \
                            <instance>/<request>.<member>.<fence>.<step>, the step in hexadecimal */
