@@ -359,6 +359,14 @@ def test_qedit(condor):
     assert "none of them" in condor("qedit", cluster, "Note", 1, code=1).err
 
 
+def test_a_batch_has_its_name_however_it_is_asked_for(condor):
+    cluster = held(condor, batch_name="my batch")
+    owner = condor.json("q", cluster)[0]["Owner"]
+    for words in ((), (cluster,), (owner,), ("-submitter", owner), ("-constraint", f"ClusterId == {cluster}"), ("-limit", 1)):
+        assert re.search(rf"\b{owner} +my batch +", condor("q", *words)), words
+    condor("rm", cluster)
+
+
 def test_a_backslash_stands_for_itself(condor):
     """In what is typed and in what is printed, as HTCondor's old syntax has it; -json has JSON's own."""
     cluster = condor.submit(sh("exit 0", hold="true", **{"+Bar": r'"C:\new\table"'}))

@@ -116,7 +116,7 @@ void queue_batches_job(struct queue_batches *b, struct view job, int64_t status)
                 one = add_batch(b, (struct queue_batch){
                                            .request = request,
                                            .owner = owner_of(view_get(job, "owner")),
-                                           .name = name_of((struct view){STR_NONE}, request),
+                                           .name = name_of(view_get(view_get(job, "ad"), "JobBatchName"), request),
                                            .submitted_ms = view_integer(view_get(job, "submitted_ms"), 0),
                                            .first = member});
         one->last = member;

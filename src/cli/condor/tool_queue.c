@@ -210,6 +210,8 @@ static int list_jobs(struct listing *l, const struct flags *f, const struct sele
                 output_names(&l->output, &names);
         else if (l->table != TABLE_NONE && l->table != TABLE_BATCH)
                 buf_addz(&names, ROW_ATTRIBUTES);
+        else if (l->table == TABLE_BATCH)
+                buf_addz(&names, "JobBatchName");
         if (table && l->table == TABLE_BATCH && !s->jobs && s->constraint.n == 0 && limit == 0)
                 return select_fetch(l->cli, &(struct select){0},
                                     &(struct select_fetch){.address = "/v1/requests",
