@@ -68,12 +68,27 @@ static bool keyword_sets(const struct keyword *k, const char *attribute)
         return k && k->attribute && strcmp(k->attribute, attribute) == 0;
 }
 
+/* JobPolicy is the attribute of job_policy, and no slip. */
+static bool is_spelling(const char *keyword, struct str name)
+{
+        size_t n = 0;
+
+        for (; *keyword; keyword++)
+                if (*keyword != '_') {
+                        if (n == name.n ||
+                            tolower((unsigned char)name.p[n]) != tolower((unsigned char)*keyword))
+                                return false;
+                        n++;
+                }
+        return n == name.n;
+}
+
 static int add_line(struct buf *text, struct edit *e, const struct assignment *a, enum edit_of what,
                     struct err *err)
 {
         const struct keyword *near = a->keyword || a->is_attribute ? NULL : keyword_near(a->name);
 
-        if (near)
+        if (near && !is_spelling(near->name, a->name))
                 return err_set(err, -EINVAL,
                                "there is no keyword " STR_FMT
                                "; did you mean %s? An attribute of that name is "
