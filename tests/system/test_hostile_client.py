@@ -35,7 +35,7 @@ class World(Instance):
             f.write("users: {mallory@test: {max_spool: 3584K}, counted@test: {max_queued_bytes: 48M}}\noperators: [op@test]\n")
         self.server("--api-listen", f"127.0.0.1:{self.api_port}", "--listen", f"127.0.0.1:{self.agents_port}")
         self.tokens = {name: self.json("token", "user", "--name", f"{name}@test", "--role", "user")["token"]
-                       for name in ("alice", "mallory", "counted")}
+                       for name in ("alice", "mallory", "counted", "trudy")}
         self.tokens["op"] = self.json("token", "user", "--name", "op@test", "--role", "operator")["token"]
 
     def tls(self, port=None, source="127.0.0.1", handshake=True):
@@ -737,7 +737,7 @@ def test_many_submit_files_of_one_user(world):
     body = long_text()
     with many(20, world.tls) as peers:
         for s in peers:
-            s.sendall(head(world, "mallory", "/v1/requests?dry_run=1", "Content-Type: text/plain", f"Content-Length: {len(body)}") + body)
+            s.sendall(head(world, "trudy", "/v1/requests?dry_run=1", "Content-Type: text/plain", f"Content-Length: {len(body)}") + body)
         assert world.as_user("alice", "GET", "/v1/history?limit=10")[0] == 200
         assert len(select.select(peers, [], [], 0)[0]) < 10
 
