@@ -26,8 +26,8 @@ int cmd_server(struct cli *cli, const struct options *o);
 /* Runs `droverd --check-config` for this file in place of this program; NULL: the instance's own file.
  * Returns an exit code if that fails. */
 int program_check_config(struct cli *cli, const char *file);
-/* Has droverd check the settings of the folder. Returns 0: they are right, or there is no droverd; -EINVAL with
- * err, the first line that it says. */
+/* Has droverd check the settings of the folder. Returns 0: they are right, or there is no droverd; -EINVAL
+ * with err, the first line that it says. */
 int program_checks_settings(const char *dir, struct err *err);
 int cmd_doctor(struct cli *cli, const struct options *o);
 int cmd_limits(struct cli *cli, const struct options *o);

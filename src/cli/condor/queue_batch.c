@@ -113,12 +113,13 @@ void queue_batches_job(struct queue_batches *b, struct view job, int64_t status)
         struct queue_batch *one = b->count ? &b->items[b->count - 1] : NULL;
 
         if (!one || one->request != request)
-                one = add_batch(b, (struct queue_batch){
-                                           .request = request,
-                                           .owner = owner_of(view_get(job, "owner")),
-                                           .name = name_of(view_get(view_get(job, "ad"), "JobBatchName"), request),
-                                           .submitted_ms = view_integer(view_get(job, "submitted_ms"), 0),
-                                           .first = member});
+                one = add_batch(
+                        b, (struct queue_batch){
+                                   .request = request,
+                                   .owner = owner_of(view_get(job, "owner")),
+                                   .name = name_of(view_get(view_get(job, "ad"), "JobBatchName"), request),
+                                   .submitted_ms = view_integer(view_get(job, "submitted_ms"), 0),
+                                   .first = member});
         one->last = member;
         one->total++;
         *(status == 5                  ? &one->held
