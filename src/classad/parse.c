@@ -119,7 +119,7 @@ static symbol name_of(struct parse *p, uint32_t *ret_spelling)
         char text[128];
 
         *ret_spelling = 0;
-        if ((!p->symbols->frozen && !full) || symbols_find(p->symbols, p->lx.text)) {
+        if ((!p->symbols->frozen && !full) || symbols_known(p->symbols, p->lx.text)) {
                 symbol name = symbols_intern(p->symbols, p->lx.text);
 
                 *ret_spelling = symbols_spelling(p->symbols, name, p->lx.text);

@@ -3,6 +3,10 @@
  * It is keyed with the process's hash key, so that nobody can choose names that collide. Names that are kept
  * for good stand in an arena, others have memory of their own.
  *
+ * A long name whose letters are in other cases than those of the first spelling is a record too, so that it
+ * is held, charged and forgotten as names are. It is found by its exact bytes, and only as a spelling of its
+ * name.
+ *
  * The number of a name that was forgotten is given again only after FREE_MIN others: what still has it by
  * mistake finds nothing, rather than another's name.
  *
@@ -13,7 +17,8 @@
 #include "base/mem.h"
 #include "classad/functions.h"
 
-#define FREE_MIN 65536u
+#define FREE_MIN      65536u
+#define SPELLING_BITS 32u /* letters of a name whose spelling is a number of bits */
 
 static const char *const known[] = {
         [SYM_REQUIREMENTS] = "Requirements",
@@ -49,10 +54,11 @@ static inline uint64_t word_load(const char *p, size_t n) /* n is 4 or 8 */
         return w;
 }
 
-/* The last word of a longer name overlaps the one before it, and those of a short name overlap each other. */
-static inline uint32_t hash_name(const struct symbols *s, const char *p, size_t n)
+/* The last word of a longer name overlaps the one before it, and those of a short name overlap each other.
+ * of: the name that this is another spelling of; 0: a name. */
+static inline uint32_t hash_name(const struct symbols *s, const char *p, size_t n, symbol of)
 {
-        const uint64_t fold = 0x2020202020202020u, m = 0x9fb21c651e98df25u;
+        const uint64_t fold = of ? 0 : 0x2020202020202020u, m = 0x9fb21c651e98df25u;
         uint64_t h = s->key ^ n, w;
 
         if (n >= 8) {
@@ -75,14 +81,16 @@ static inline bool same_name(struct str a, struct str b)
         return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0 || str_ieq(a, b));
 }
 
-static inline uint32_t probe(const struct symbols *s, struct str name, uint32_t hash)
+static inline uint32_t probe(const struct symbols *s, struct str name, uint32_t hash, symbol of)
 {
         uint32_t at = hash & s->mask;
 
-        while (s->slots[at].sym) {
-                if (s->slots[at].hash == hash && same_name(s->records[s->slots[at].sym].name, name))
+        for (; s->slots[at].sym; at = (at + 1) & s->mask) {
+                const struct symbol_record *r = &s->records[s->slots[at].sym];
+
+                if (s->slots[at].hash == hash && r->of == of &&
+                    (of ? str_eq(r->name, name) : same_name(r->name, name)))
                         break;
-                at = (at + 1) & s->mask;
         }
         return at;
 }
@@ -192,7 +200,7 @@ static void forget(struct symbols *s, symbol sym)
 {
         struct symbol_record *r = &s->records[sym];
 
-        slot_free(s, probe(s, r->name, hash_name(s, r->name.p, r->name.n)));
+        slot_free(s, probe(s, r->name, hash_name(s, r->name.p, r->name.n, r->of), r->of));
         free((char *)r->name.p);
         r->account->names--;
         *r = (struct symbol_record){0};
@@ -276,18 +284,12 @@ struct symbols_use *symbols_use_keep(struct symbols *s)
 
 /* ---- names */
 
-symbol symbols_intern(struct symbols *s, struct str name)
+/* Adds a record to the free slot at `at`. */
+static symbol add(struct symbols *s, struct str name, uint32_t hash, uint32_t at, symbol of)
 {
-        uint32_t hash = hash_name(s, name.p, name.n), at = probe(s, name, hash);
-        symbol sym = s->slots[at].sym;
+        symbol sym = number_new(s);
 
-        if (sym) {
-                if (sym <= s->known && !s->spelled[sym])
-                        take_spelling(s, sym, name);
-                hold(s, sym);
-                return sym;
-        }
-        sym = number_new(s);
+        s->records[sym].of = of;
         if (s->use && s->use->account) {
                 s->records[sym].name = str_make(mem_dup(name.p, name.n), name.n);
                 s->records[sym].account = s->use->account;
@@ -304,9 +306,22 @@ symbol symbols_intern(struct symbols *s, struct str name)
         return sym;
 }
 
+symbol symbols_intern(struct symbols *s, struct str name)
+{
+        uint32_t hash = hash_name(s, name.p, name.n, 0), at = probe(s, name, hash, 0);
+        symbol sym = s->slots[at].sym;
+
+        if (!sym)
+                return add(s, name, hash, at, 0);
+        if (sym <= s->known && !s->spelled[sym])
+                take_spelling(s, sym, name);
+        hold(s, sym);
+        return sym;
+}
+
 symbol symbols_find(const struct symbols *s, struct str name)
 {
-        return s->slots[probe(s, name, hash_name(s, name.p, name.n))].sym;
+        return s->slots[probe(s, name, hash_name(s, name.p, name.n, 0), 0)].sym;
 }
 
 struct str symbols_name(const struct symbols *s, symbol sym)
@@ -315,17 +330,38 @@ struct str symbols_name(const struct symbols *s, symbol sym)
         return s->records[sym].name;
 }
 
-uint32_t symbols_spelling(const struct symbols *s, symbol sym, struct str written)
+uint32_t symbols_spelling(struct symbols *s, symbol sym, struct str written)
 {
         struct str first = symbols_name(s, sym);
-        uint32_t spelling = 0;
+        uint32_t spelling = 0, hash, at;
 
-        if (written.n == first.n && !memcmp(written.p, first.p, first.n)) /* most are */
+        if (written.n != first.n || !memcmp(written.p, first.p, first.n)) /* most are alike */
                 return 0;
-        for (size_t i = 0; i < 32 && i < written.n && i < first.n; i++)
+        if (written.n > SPELLING_BITS) {
+                hash = hash_name(s, written.p, written.n, sym);
+                at = probe(s, written, hash, sym);
+                spelling = s->slots[at].sym;
+                if (spelling)
+                        hold(s, spelling);
+                else if (!s->frozen)
+                        spelling = add(s, written, hash, at, sym);
+                return spelling;
+        }
+        for (size_t i = 0; i < written.n; i++)
                 if (first.p[i] != written.p[i])
                         spelling |= 1u << i;
         return spelling;
+}
+
+bool symbols_known(const struct symbols *s, struct str written)
+{
+        symbol sym = symbols_find(s, written);
+        uint32_t hash;
+
+        if (!sym || s->frozen || written.n <= SPELLING_BITS || str_eq(s->records[sym].name, written))
+                return sym != 0;
+        hash = hash_name(s, written.p, written.n, sym);
+        return s->slots[probe(s, written, hash, sym)].sym != 0;
 }
 
 void symbols_print(const struct symbols *s, symbol sym, uint32_t spelling, struct buf *out)
@@ -333,6 +369,10 @@ void symbols_print(const struct symbols *s, symbol sym, uint32_t spelling, struc
         struct str first = symbols_name(s, sym);
         size_t i = 0;
 
+        if (first.n > SPELLING_BITS && spelling) {
+                buf_str(out, symbols_name(s, spelling));
+                return;
+        }
         for (; spelling && i < first.n; i++, spelling >>= 1)
                 buf_char(out, (char)(first.p[i] ^ (spelling & 1 ? 0x20 : 0)));
         buf_str(out, str_skip(first, i));

@@ -22,14 +22,18 @@ void symbols_free(struct symbols *s);
 symbol symbols_intern(struct symbols *s, struct str name); /* adds it when new; keeps the first spelling */
 symbol symbols_find(const struct symbols *s, struct str name); /* 0 when it was never interned */
 struct str symbols_name(const struct symbols *s, symbol sym);  /* the first spelling; lives with the table */
-/* Returns the difference of `written` from the first spelling of its symbol: a bit for each of the first 32
- * letters that is in the other case. The number is valid as long as the symbol is a name; 0 is the first
- * spelling. */
-uint32_t symbols_spelling(const struct symbols *s, symbol sym, struct str written);
-/* Appends the name as it was written; letters from the 33rd on are those of the first spelling. */
+/* Returns the spelling of a name as it was written, for symbols_print(); 0 is the first spelling. In a name
+ * of at most 32 letters it is a bit for each letter that is in the other case. Another spelling of a longer
+ * name is added to the table when it is new, and is held, charged and forgotten as names are. The number is
+ * valid as long as the symbol, interned under the same use, is a name. */
+uint32_t symbols_spelling(struct symbols *s, symbol sym, struct str written);
+/* Returns whether the table has the name and this spelling of it: interning them adds nothing. */
+bool symbols_known(const struct symbols *s, struct str written);
+/* Appends the name as it was written. */
 void symbols_print(const struct symbols *s, symbol sym, uint32_t spelling, struct buf *out);
-uint32_t symbols_count(const struct symbols *s);  /* symbols are 1..count; some may be free */
-uint32_t symbols_used(const struct symbols *s);   /* number of symbols that are names now */
+uint32_t symbols_count(const struct symbols *s); /* symbols, and spellings, are 1..count; some may be free */
+uint32_t symbols_used(
+        const struct symbols *s); /* number of names now, and of spellings that count as names */
 void symbols_keep(struct symbols *s, symbol sym); /* for good */
 
 /* A use: the names of one holder, e.g. of a template. Names that no use held before are charged to this use's

@@ -30,7 +30,10 @@ struct symbol_record {
         struct symbols_account *account; /* account charged for the name; NULL: the name is kept */
         const struct symbols_use *last;  /* last use that took the name: saves a lookup in its set */
         uint32_t refs;                   /* number of uses that hold the name, or SYMBOL_KEPT; 0: free */
-        symbol next_free;
+        union {
+                symbol of; /* the name that this is another spelling of; 0: a name */
+                symbol next_free;
+        };
 };
 
 struct symbols {

@@ -310,6 +310,47 @@ static void test_names_are_forgotten(void **state)
         symbols_free(s);
 }
 
+/* Another spelling of a long name is charged and forgotten as a name is. */
+static void test_spellings_are_forgotten(void **state)
+{
+        static const char first[] = "a_name_of_more_than_thirty_two_letters",
+                          other[] = "A_name_of_more_than_thirty_two_letterS",
+                          third[] = "a_name_of_more_than_thirty_two_LETTERS";
+        struct symbols *s = symbols_new();
+        struct symbols_use *ann = symbols_use_new(s, STR("ann")), *bob = symbols_use_new(s, STR("bob"));
+        uint32_t before = symbols_used(s), spelling;
+        struct ad *ad;
+        struct err err;
+        symbol name;
+
+        (void)state;
+        symbols_use_set(s, ann);
+        name = symbols_intern(s, str_of(first));
+        assert_int_equal(symbols_spelling(s, name, str_of(first)), 0);
+        symbols_use_set(s, bob);
+        assert_int_equal(symbols_intern(s, str_of(other)), name);
+        assert_false(symbols_known(s, str_of(other)));
+        spelling = symbols_spelling(s, name, str_of(other));
+        assert_int_not_equal(spelling, 0);
+        assert_int_equal(symbols_spelling(s, name, str_of(other)), spelling);
+        assert_true(symbols_known(s, str_of(other)));
+        assert_int_equal(symbols_find(s, str_of(other)), name);
+        assert_int_equal(symbols_used(s), before + 2);
+        symbols_use_limit(bob, 1);
+        assert_true(symbols_use_full(bob));
+        assert_int_equal(ad_set_text(ad = ad_new(s), name, str_of(third), &err), CLASSAD_TOO_BIG);
+        assert_int_equal(ad_set_text(ad, name, str_of(other), &err), 0);
+        ad_free(ad);
+        symbols_use_set(s, NULL);
+        symbols_use_free(ann); /* bob has the name yet, whose first spelling stays */
+        assert_int_equal(symbols_find(s, str_of(third)), name);
+        assert_int_equal(symbols_used(s), before + 2);
+        symbols_use_free(bob);
+        assert_int_equal(symbols_find(s, str_of(first)), 0);
+        assert_int_equal(symbols_used(s), before);
+        symbols_free(s);
+}
+
 /* Three million names in turn, a thousand of them at once: the table finds what is there, and only that. */
 static void test_names_come_and_go(void **state)
 {
@@ -348,6 +389,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_set_and_replace),
                 cmocka_unit_test(test_names_are_forgotten),
+                cmocka_unit_test(test_spellings_are_forgotten),
                 cmocka_unit_test(test_names_come_and_go),
                 cmocka_unit_test(test_text_that_is_wrong_changes_nothing),
                 cmocka_unit_test(test_literal_sees_through_folding),

@@ -184,7 +184,6 @@ static void test_spelling(void **state)
         static const char text[] = "[ DEEPfield = Deepfield + MY.deepField + .DEEP; l = StrCat(\"a\"); s = [ "
                                    "Sub = 1; deep = 2 ].DEEP; "
                                    "'odd Name' = 'ODD name' ]";
-        static const char long_name[] = "a_name_of_thirty_two_letters_ok_AND_MORE";
         struct world w;
         struct ad *copy;
         symbol deep;
@@ -219,14 +218,51 @@ static void test_spelling(void **state)
         ad_print_xml(&w.out, copy, false);
         assert_string_equal(buf_z(&w.out), "<c>\n    <a n=\"deepfielD\"><i>1</i></a>\n</c>\n");
         ad_free(copy);
-        /* Letters past the 32nd are those of the first spelling. */
+        world_deinit(&w);
+}
+
+/* A name has as many spellings as ads write, whatever its length. */
+static void test_spelling_of_long_names(void **state)
+{
+        static const char *const texts[] = {
+                "[ A_name_of_thirty_two_letters_oK_AND_MORE = a_Name_of_thirty_two_letters_ok_and_more ]",
+                "[ A_name_of_thirty_two_letters_oK_and_more = MY.a_name_of_thirty_two_letters_ok_AND_MORE ]",
+                "[ a_name_of_thirty_two_letters_ok_and_more = [ A = 1 "
+                "].a_name_of_thirty_two_letters_ok_and_morE ]",
+                "[ 'a_name_of_thirty_two_letters_ok AND MORE' = .a_name_of_thirty_two_letters_ok_AND_more ]",
+        };
+        struct world w;
+        struct ad *ad[4], *copy;
+        uint32_t count;
+
+        (void)state;
+        world_init(&w, "[ a_name_of_thirty_two_letters_ok_AND_MORE = 1 ]", "[ ]");
+        for (int i = 0; i < 4; i++)
+                assert_int_equal(ad_parse(w.symbols, str_of(texts[i]), CLASSAD_NEW, &ad[i], NULL), 0);
+        count = symbols_count(w.symbols);
+        for (int i = 0; i < 4; i++) {
+                buf_reset(&w.out);
+                ad_print(&w.out, ad[i], CLASSAD_NEW, false);
+                assert_string_equal(buf_z(&w.out), texts[i]);
+                copy = ad_dup(ad[i]);
+                ad_free(ad[i]);
+                assert_int_equal(ad_parse(w.symbols, str_of(texts[i]), CLASSAD_NEW, &ad[i], NULL), 0);
+                buf_reset(&w.out);
+                ad_print(&w.out, copy, CLASSAD_NEW, false);
+                assert_string_equal(buf_z(&w.out), texts[i]);
+                ad_free(copy);
+                assert_int_equal(ad_count(ad[i]), 1);
+        }
+        assert_int_equal(symbols_count(w.symbols), count); /* nothing is added twice */
         buf_reset(&w.out);
-        world_symbol(&w, long_name);
-        symbols_print(w.symbols, world_symbol(&w, long_name),
-                      symbols_spelling(w.symbols, world_symbol(&w, long_name),
-                                       STR("A_name_of_thirty_two_letters_oK_and_more")),
-                      &w.out);
-        assert_string_equal(buf_z(&w.out), "A_name_of_thirty_two_letters_oK_AND_MORE");
+        ad_print_json(&w.out, ad[1], false);
+        assert_string_equal(buf_z(&w.out), "{\"A_name_of_thirty_two_letters_oK_and_more\":"
+                                           "\"\\/Expr(MY.a_name_of_thirty_two_letters_ok_AND_MORE)\\/\"}");
+        buf_reset(&w.out);
+        ad_print_xml(&w.out, ad[2], false);
+        assert_non_null(strstr(buf_z(&w.out), "<a n=\"a_name_of_thirty_two_letters_ok_and_more\">"));
+        for (int i = 0; i < 4; i++)
+                ad_free(ad[i]);
         world_deinit(&w);
 }
 
@@ -237,6 +273,7 @@ int main(void)
                 cmocka_unit_test(test_ads),
                 cmocka_unit_test(test_properties),
                 cmocka_unit_test(test_spelling),
+                cmocka_unit_test(test_spelling_of_long_names),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,19 +107,21 @@ def test_backslashes_of_command_lines_stand_for_themselves(condor):
 
 
 def test_names_are_spelled_as_the_author_of_the_job_wrote_them(condor):
-    first = held(condor, **{"+DeepField": "1", "+GrowsBy": "$(Process)"})
-    other = held(condor, **{"+deepfield": "2", "+GROWSBY": "$(Process)", "+Uses": "DEEPFIELD + MY.growsby"})
-    for cluster, names in ((first, {"DeepField", "GrowsBy"}), (other, {"deepfield", "GROWSBY"})):
+    long = "NameOfAnAttributeOfMoreThanThirtyTwoLetters"
+    first = held(condor, **{"+DeepField": "1", "+GrowsBy": "$(Process)", f"+{long}": "3"})
+    other = held(condor, **{"+deepfield": "2", "+GROWSBY": "$(Process)", "+Uses": f"DEEPFIELD + MY.growsby + {long.upper()}", f"+{long.lower()}": "4"})
+    for cluster, names in ((first, {"DeepField", "GrowsBy", long}), (other, {"deepfield", "GROWSBY", long.lower()})):
         row = condor.json("q", cluster)[0]
-        assert {name for name in row if name.lower() in ("deepfield", "growsby")} == names
-        xml = ElementTree.fromstring(condor("q", cluster, "-xml", "-attributes", "DEEPfield,growsBY"))
+        assert {name for name in row if name.lower() in ("deepfield", "growsby", long.lower())} == names
+        xml = ElementTree.fromstring(condor("q", cluster, "-xml", "-attributes", f"DEEPfield,growsBY,{long.upper()}"))
         assert {a.get("n") for a in xml.iter("a")} >= names
         for name in names:
             assert f"\n{name} = " in condor("q", cluster, "-long")
-    assert "Uses = DEEPFIELD + MY.growsby\n" in condor("q", other, "-long")
+    assert f"Uses = DEEPFIELD + MY.growsby + {long.upper()}\n" in condor("q", other, "-long")
     condor("rm", first, other)
     ended(condor, other)
     assert "\ndeepfield = 2\n" in condor("history", other, "-long")
+    assert f"\n{long.lower()} = 4\n" in condor("history", other, "-long")
 
 
 def test_terse_prints_no_warnings(condor):

@@ -166,7 +166,7 @@ int core_chirp_set(struct core *c, const char *agent, const struct core_attempt 
                 return r;
         changes_add(&change, name, false, text);
         changes_merge(&all, str_make(j->own, j->own_n), buf_view(&change));
-        if (!symbols_find(c->symbols, name) &&
+        if (!symbols_known(c->symbols, name) &&
             symbols_use_full(request_part(j->request, at->member, NULL)->job_template->names))
                 return err_set(err, CORE_TOO_MANY,
                                "its owner's jobs have as many names of attributes as they may");

@@ -226,7 +226,7 @@ static uint32_t names_new(const struct core *c, struct str text)
         if (ad_parse(own, text, CLASSAD_NEW, &ad, NULL) == 0)
                 ad_free(ad);
         for (symbol s = 1; s <= symbols_count(own); s++)
-                n += symbols_find(c->symbols, symbols_name(own, s)) == 0;
+                n += !symbols_known(c->symbols, symbols_name(own, s));
         symbols_free(own);
         return n;
 }

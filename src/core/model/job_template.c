@@ -100,7 +100,7 @@ static int read_attribute(struct core *c, struct job_template *t, const struct s
 
         if (!name_ok(a->name))
                 return err_set(err, -EINVAL, "\"" STR_FMT "\" is not an attribute name", STR_ARG(a->name));
-        if (symbols_use_full(t->names) && !symbols_find(c->symbols, a->name))
+        if (symbols_use_full(t->names) && !symbols_known(c->symbols, a->name))
                 return err_set(err, -EINVAL,
                                STR_FMT ": you have more than %u attribute names of your own in use",
                                STR_ARG(a->name), c->config.names_max);
