@@ -1,8 +1,10 @@
-/* id_token: what an ID token of OpenID Connect must say, and which user of ours it is about.
+/* id_token: checks the claims of an OpenID Connect ID token, and maps them to a user of this server.
  *
- * The claims are those of a token whose signature was verified (auth/jwt.h), so the provider has said them.
- * Some claims are what the user has typed at the provider, and a provider may serve people who are strangers
- * here. So the settings name the claim that is the user's name, and whom they admit. Pure. */
+ * The claims come from a token whose signature was verified (auth/jwt.h), so the provider has issued them.
+ * Users may be able to choose some claims at the provider, and a provider may serve people who are not users
+ * of this server. The settings therefore name the claim that contains the user's name, and the claims that
+ * admit a user. Pure.
+ */
 #pragma once
 #include "auth/principal.h"
 #include "base/err.h"
@@ -12,7 +14,7 @@
 #define ID_TOKEN_AGE_MS    (10 * 60000) /* since it was issued */
 #define ID_TOKEN_RULES_MAX 16u
 
-/* What was asked for. */
+/* The expected values of a sign-in. */
 struct id_token_wanted {
         const char *issuer, *client_id, *nonce;
         int64_t now_ms; /* Unix time */
@@ -21,15 +23,15 @@ struct id_token_wanted {
  */
 int id_token_check(const json_t *claims, const struct id_token_wanted *wanted, struct err *err);
 
-/* Who is who: part of the server's settings. */
+/* The mapping of claims to users: part of the server's settings. */
 struct id_token_rule {
-        char *claim;   /* its value, or one of its list's, must be one of the values */
-        char **values; /* NULL behind the last */
+        char *claim;   /* its value, or an element of its list, must be one of the values */
+        char **values; /* up to NULL */
 };
 struct id_token_users {
-        char *claim;  /* the one that is the user's name */
-        char *suffix; /* what it must end with, and what is cut off it; NULL: nothing */
-        char *domain; /* the principal is NAME@domain */
+        char *claim;                                    /* the claim with the user's name */
+        char *suffix;                                   /* required ending, which is removed; NULL: none */
+        char *domain;                                   /* the principal is NAME@domain */
         struct id_token_rule allow[ID_TOKEN_RULES_MAX]; /* all must hold */
         size_t allow_count;
         bool everybody; /* instead of the rules */

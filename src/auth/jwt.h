@@ -1,9 +1,10 @@
 /* jwt: JSON Web Tokens (RFC 7519), signed with RS256 or ES256 (RFC 7515, RFC 7518) by a key of their issuer's
  * set (RFC 7517).
  *
- * Whoever brings a token chooses everything in it, so the key decides the algorithm: an RSA key verifies
- * RS256 and nothing else, a P-256 key ES256, and a set holds no symmetric keys. A token cannot bring a key or
- * say where one is. Verifying says who made the claims; what they must be is the caller's to check. */
+ * The sender controls everything in a token, so the key determines the algorithm: an RSA key verifies only
+ * RS256, a P-256 key only ES256, and a set has no symmetric keys. Keys in a token, or links to them, are
+ * ignored. Verification proves who issued the claims; the caller must check their values.
+ */
 #pragma once
 #include "base/err.h"
 #include "base/format/json_read.h"

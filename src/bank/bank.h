@@ -1,24 +1,23 @@
-/* bank: how much accounts have to spend, what is reserved of it, and where it went.
+/* bank: the balances of accounts, reservations of credits, and the movements between accounts.
  *
- * Money is counted in whole units, whatever a site takes for one (a processor-second, a cent). An account is
- * an organisation, a project or, with an @ in its name, a person: "physics", "physics.cms" (a project of
+ * Money is counted in whole units of the site's choice (a processor-second, a cent). An account is an
+ * organisation, a project or, with an @ in its name, a person: "physics", "physics.cms" (a project of
  * physics), "ann@lab". It has members with roles, and allocations: sums that may be spent between a start and
- * an end, down to a credit limit, at some places or by some users only. An account spends its own
- * allocations; a transfer moves money from one account to another one.
+ * an end, down to a credit limit, optionally only at some places or by some users. An account spends its own
+ * allocations; a transfer moves money from one account to another.
  *
- * The books are double-entry: every movement takes an amount from one account and adds it to another one.
- * BANK_ISSUED is the account that deposits come from, BANK_EARNED the one that charges go to, so the balances
- * of all accounts always add up to zero. A lien reserves money for one attempt of a job, or for another
- * system, until it is charged or released; what is reserved cannot be spent otherwise. A quote promises a
- * price for a time.
+ * The books are double-entry: every movement takes an amount from one account and adds it to another.
+ * BANK_ISSUED is the source of deposits, BANK_EARNED the destination of charges, so the balances of all
+ * accounts always sum to zero. A lien reserves money for one attempt of a job, or for another system, until
+ * it is charged or released; reserved money cannot be spent otherwise. A quote guarantees a price for a time.
  *
- * All changes are orders, which are told in events: bank_check says whether an order can be carried out, and
- * bank_apply does it. The same orders at the same times make the same books. Nothing here reads a clock;
- * times are Unix milliseconds. Movements (struct bank_entry) are not kept: whoever calls gets each of them
- * once, and keeps it for statements. One thread at a time.
+ * All changes are orders, which are recorded in events: bank_check tells whether an order can be carried out,
+ * and bank_apply does it. The same orders at the same times make the same books. The module reads no clock;
+ * times are Unix milliseconds. Movements (struct bank_entry) are not stored: the caller gets each of them
+ * once, and stores it for statements. One thread at a time.
  *
  * The cost of an order, and of a balance, grows with the allocations of its account (at most
- * BANK_ALLOCATIONS_MAX) and is independent of how many movements there ever were.
+ * BANK_ALLOCATIONS_MAX) and is independent of the number of past movements.
  */
 #pragma once
 #include <stdbool.h>

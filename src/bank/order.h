@@ -10,7 +10,7 @@ enum bank_op {
         BANK_OPEN = 1, /* the account is made, or has another text */
         BANK_MEMBER,   /* `user` has `role` in the account; none: he is no member any more */
         BANK_DEPOSIT, /* into allocation `id`; 0: into a new one with these dates, credit, places and users */
-        BANK_WITHDRAW, /* what is not reserved and no credit, out of allocation `id`, or of any */
+        BANK_WITHDRAW, /* amount that is neither reserved nor credit, from allocation `id`, or from any */
         BANK_TRANSFER, /* the same, into the account `to` */
         BANK_SET,      /* the dates and the credit limit of allocation `id` */
         BANK_QUOTE,    /* a promise until end_ms: `amount` for duration_ms with cpus, memory_mib and gpus */
@@ -27,9 +27,9 @@ enum bank_role { BANK_ROLE_NONE, BANK_ROLE_USER, BANK_ROLE_MANAGER, BANK_ROLE_OW
 struct bank_order {
         enum bank_op op;
         struct str account, to;   /* names */
-        struct str user, place;   /* who spends, and where: AGENT/QUEUE */
+        struct str user, place;   /* user, and place: AGENT/QUEUE */
         struct str places, users; /* of a new allocation */
-        struct str who, why;      /* who has ordered it, and what for */
+        struct str who, why;      /* user who gave the order, and reason */
         enum bank_role role;
         uint64_t id; /* an allocation or a lien, as the operation says */
         uint64_t quote;

@@ -1,8 +1,8 @@
-/* pack: the byte form of records that Drover keeps: events, snapshots, history rows.
+/* pack: the binary form of stored records: events, snapshots, history rows.
  *
- * Numbers are LEB128 varints, signed ones zigzag; strings are a length and bytes. A reader never runs past
- * its end: the first thing that does not fit sets `bad`, and from then on every read gives 0 or an empty
- * string, so a decoder reads all its fields and asks once. What is read is borrowed from the bytes.
+ * Numbers are LEB128 varints, signed ones zigzag; strings are a length and bytes. A reader never reads beyond
+ * its end: the first invalid value sets `bad`, and from then on every read returns 0 or an empty string, so a
+ * decoder can read all its fields and check once. Strings are borrowed from the input.
  */
 #pragma once
 #include "base/buf.h"

@@ -1,7 +1,7 @@
-/* str: a view of bytes that somebody else owns.
+/* str: a borrowed view of bytes.
  *
- * A str is a pointer and a length, not terminated, borrowed: it lives as long as what it looks at. Text is
- * bytes; case is folded for ASCII only. An empty str may have a NULL pointer. Passed by value.
+ * A str is a pointer and a length, without a terminator; it is valid as long as the bytes that it refers to.
+ * Text is bytes; only ASCII case is folded. An empty str may have a NULL pointer. Passed by value.
  */
 #pragma once
 #include <stdbool.h>

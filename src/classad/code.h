@@ -1,12 +1,13 @@
 /* code: the compact form of expressions, shared by the stages of the engine (private to classad/).
  *
- * An expression is nodes of 16 bytes in one run of bytes ("code"), made in the order of reading: what a node
- * refers to stands before it, named by the distance in bytes, so that code can be copied or moved as it is.
- * Long texts stand in the code too; up to eight bytes of text stand in the node itself. A `struct expr *` is
- * the address of the root node. Nodes with many operands ("wide") are followed by their distances.
+ * An expression is a sequence of nodes of 16 bytes in one block of bytes ("code"), in parsing order. Operands
+ * precede their operator, which refers to them by their distance in bytes, so code is position-independent
+ * and can be copied. Long texts are in the code too; texts of up to eight bytes are in the node itself. A
+ * `struct expr *` is the address of the root node. Nodes with many operands ("wide") are followed by their
+ * distances.
  *
- * Constant parts are evaluated when they are compiled: OP_FOLD holds the value for evaluating and the
- * original for printing.
+ * Constant parts are evaluated at compilation: OP_FOLD has the value for evaluation and the original for
+ * printing.
  */
 #pragma once
 #include <assert.h>

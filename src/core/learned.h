@@ -1,9 +1,9 @@
-/* learned: what the core has learned and no event says: how long programs run and how much they write, how
- * fast places are, how far expected starts were off. Without it a server that was restarted would have to
- * learn again all that stands before its newest snapshot, and of expected starts everything.
+/* learned: statistics of the core that are not in events: run times and output sizes of programs, speeds of
+ * places, errors of predicted starts. Without them a restarted server would lose everything learned before
+ * its newest snapshot, and all prediction errors.
  *
- * The world keeps it from time to time, apart from the log: a little that is lost, or learned twice, harms
- * nobody. It is bounded: of very many programs those that ran most often are kept.
+ * The world stores them from time to time, separately from the log; losing or repeating a little is harmless.
+ * Their size is bounded: if there are too many programs, those that ran most often are kept.
  */
 #pragma once
 #include "base/str.h"

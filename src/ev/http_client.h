@@ -1,10 +1,10 @@
-/* http_client: calls of HTTP/1.1 (RFC 9112) to a server, without waiting, over a unix socket, TCP or TLS.
+/* http_client: asynchronous HTTP/1.1 calls (RFC 9112) to a server over a unix socket, TCP or TLS.
  *
- * Calls are made on a few connections that are kept open, one after the other on each; those for which there
- * is no connection wait in line. A call that was written to a connection which the server had closed while it
- * was idle is made once more on a new one; so calls must be idempotent, or set `once`, and
- * are made on a connection of their own. Redirections are not followed, and the environment's proxies are not
- * used. All on the loop's thread; answers come from the loop, never from within a call.
+ * Calls share a few connections that are kept open, one call after the other on each; calls without a free
+ * connection are queued. If the server has closed an idle connection, a call that was written to it is
+ * repeated on a new one. Calls must therefore be idempotent, or set `once`: then each uses a new connection.
+ * Redirections are not followed, and the environment's proxies are not used. All on the loop's thread;
+ * answers come from the loop, never from within a call.
  */
 #pragma once
 #include "base/buf.h"

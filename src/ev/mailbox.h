@@ -1,11 +1,13 @@
-/* mailbox: messages to a loop from any thread. Many may post, one loop receives; messages of one poster
- * arrive in order. Receiving hands over all that wait, in batches of some 4 ms at most. What is posted
- * meanwhile follows in the loop's next round, so that a receiver which posts to itself keeps no timer, signal
- * or descriptor waiting. The message is a struct that begins with a mail, whose ownership goes with it.
+/* mailbox: messages to a loop from any thread. Many threads may post, one loop receives; messages of one
+ * sender arrive in order. All waiting messages are delivered in batches of at most some 4 ms. Messages posted
+ * meanwhile are delivered in the loop's next round, so that a receiver that posts to itself does not delay
+ * timers, signals and descriptors. A message is a struct that begins with a struct mail; posting transfers
+ * its ownership.
  *
- * Messages with priority are handed over before all others that wait. Where there are any, a batch takes the
- * others for 2 ms, or for as long as those with priority took, up to 20 ms; the rest follows in more batches.
- * So neither kind can keep the other waiting. */
+ * Messages with priority are delivered before all others. If there are any, a batch delivers other messages
+ * for 2 ms, or for as long as those with priority took, up to 20 ms; the rest follows in further batches.
+ * Neither kind can therefore starve the other.
+ */
 #pragma once
 #include "ev/loop.h"
 

@@ -1,12 +1,11 @@
-/* ticket: sessions of TLS that are resumed (RFC 8446, 2.2 and 4.6.1). Private to ev/.
+/* ticket: resumption of TLS sessions (RFC 8446, 2.2 and 4.6.1). Private to ev/.
  *
- * A ticket lets a client that was connected before begin again without certificates and signatures, which is
- * most of what a handshake costs. What the server needs for that, the client's certificate included, is in
- * the ticket, encrypted with a key that only servers of the same secret know; the server keeps nothing. Keys
- * are derived from the secret and the day (UTC), so that they change daily and outlive a restart; a server
- * takes tickets of today and of yesterday. Each resumed session has a new key exchange, so an old connection
- * stays secret when the secret is stolen; who has it can make tickets in the name of anybody, as with the key
- * of the CA.
+ * With a ticket a client resumes an earlier session without certificates and signatures, which are most of
+ * the cost of a handshake. The server keeps no state: the ticket contains what it needs, including the
+ * client's certificate, encrypted with a key that only servers with the same secret can derive. Keys are
+ * derived from the secret and the day (UTC), so that they change daily and survive a restart; a server
+ * accepts tickets of today and yesterday. Each resumed session has a new key exchange, so a stolen secret
+ * does not reveal old connections. Like the CA's key, the secret allows its holder to impersonate any agent.
  */
 #pragma once
 #include <openssl/ssl.h>

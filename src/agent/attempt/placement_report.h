@@ -1,7 +1,7 @@
-/* placement_report: what the mover of a placement job has said that it moved or removed.
+/* placement_report: the numbers of moved and removed bytes that the mover of a placement job reports.
  *
- * The mover runs as the job's owner and writes into the job's sandbox, so its report is the owner's word: the
- * server bounds what it believes of it (core/lifecycle/lots.h).
+ * The mover runs as the job's owner and writes into the job's sandbox, so its report is not trusted: the
+ * server limits what it accepts (core/lifecycle/lots.h).
  */
 #pragma once
 #include "base/str.h"

@@ -1,12 +1,12 @@
-/* mounts: what a step's container shows of this machine: the sandbox, the folder and the program that the job
- * names, and parts of the sandbox under names of their own.
+/* mounts: the parts of this machine's file system that a step's container can see: the sandbox, the folder
+ * and the program that the job names, and parts of the sandbox under other paths.
  *
- * Nothing of it is a folder of Drover's own (hidden.h), or shows one: hidden folders beneath a mounted one
- * are covered with empty ones, and the folders on the way to them are mounted once more, each onto itself, so
- * that no job can rename them (rename(2): EBUSY) and bring a hidden folder to where it is not covered.
+ * No mount is, or contains, a folder of Drover's own (hidden.h): hidden folders below a mounted one are
+ * covered with empty ones, and each folder on the path to them is also mounted onto itself, so that a job
+ * cannot rename it (rename(2): EBUSY) to uncover a hidden folder.
  *
- * Everything is opened here and looked at by its descriptor. An engine opens the names once more; of podman's
- * containers drover-init (init.c) then compares what was mounted with what was looked at here.
+ * All mounts are opened here and checked by their descriptors. An engine opens the names again; in podman's
+ * containers drover-init (init.c) then compares the mounted files with those that were checked here.
  */
 #pragma once
 #include "agent/model/attempt.h"

@@ -1,8 +1,8 @@
-/* devices: parts of a machine that are used by one job at a time: GPUs, and whatever else is counted.
+/* devices: resources of a machine that one job at a time can use: GPUs, and any other countable devices.
  *
  * A device is identified by its resource's name (GPUs, Licence) and its own id (0, GPU-5c1e, left). It
- * belongs to the machine: if two queues name it, it still goes to one job at a time. Bookkeeping only; the
- * attempt remembers which devices it holds.
+ * belongs to the machine: if two queues name it, it is still given to one job at a time. This module only
+ * keeps the books; the attempt remembers which devices it holds.
  */
 #pragma once
 #include <stdbool.h>

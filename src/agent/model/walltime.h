@@ -1,10 +1,10 @@
-/* walltime: how long a job of a queue may run.
+/* walltime: the maximum run time of a job in a queue.
  *
- * The limit is the job's own, or the one that the file gives to its queue. A batch system has limits of its
- * own, which it may not enforce at submission: a Slurm job that asks for more than its partition allows
- * waits there for ever. Where a runner knows such a limit (run_capacity.walltime_max_ms) the queue's ad has
- * it, jobs that ask for more go elsewhere, and jobs that ask for nothing get no more. A job that names a
- * partition or the like itself has that partition's limit, which is not known here.
+ * The limit is the job's own, or the queue's setting. A batch system may have a limit that it does not
+ * enforce at submission: a Slurm job that asks for more than its partition allows waits forever. If a runner
+ * knows such a limit (run_capacity.walltime_max_ms), it is in the queue's ad, so that jobs that ask for more
+ * go elsewhere, and it also applies to jobs without a limit. A job that names a partition or similar itself
+ * has that partition's limit, which is unknown here.
  */
 #pragma once
 #include <stdint.h>

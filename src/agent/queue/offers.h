@@ -1,8 +1,7 @@
-/* offers: the offers of the agent's queues: what each would take now.
+/* offers: the offers of the agent's queues.
  *
- * An offer is an ad of the queue, made by place/offer.h, and a number of jobs. It is sent when it has
- * changed enough to matter: when short jobs are read ahead, by a quarter of the depth; otherwise at any
- * change.
+ * An offer is a queue's ad, made by place/offer.h, and the number of jobs that the queue accepts now. It is
+ * sent at any change; while short jobs are read ahead, only if it has changed by a quarter of the depth.
  */
 #pragma once
 #include "agent/model/job_template.h"

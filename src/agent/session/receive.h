@@ -1,4 +1,5 @@
-/* receive: unpacks what the server says about attempts, files and stores, and hands it to whoever acts on it.
+/* receive: unpacks the server's messages about attempts, files and stores, and passes each to the module that
+ * handles it.
  */
 #pragma once
 #include "agent/model/agent.h"

@@ -1,6 +1,6 @@
-/* launch: what the program of a parallel job's node finds to start programs on the other nodes: a list of
- * these, in the form of PBS_NODEFILE, in its sandbox (SANDBOX_HOSTS), and the variables by which Open MPI and
- * MPICH take the list, and drover-launch(8) in place of ssh.
+/* launch: the files and variables with which the program of a parallel job's node can start programs on the
+ * other nodes: a list of the nodes, in the form of PBS_NODEFILE, in its sandbox (SANDBOX_HOSTS), and the
+ * variables that make Open MPI and MPICH use this list, and drover-launch(8) instead of ssh.
  */
 #pragma once
 #include "agent/model/attempt.h"

@@ -1,5 +1,6 @@
-/* stores: the stores that the server knows by name: which URLs belong to them, how fast they are from here,
- * and whether they answer; and the files that are kept here, as told to the server. */
+/* stores: the stores of the server's configuration: their URLs, the measured speed of the links to them, and
+ * whether they answer; and the reports to the server about these links and about cached files.
+ */
 #pragma once
 #include "agent/model/attempt.h"
 #include "place/probe_estimate.h"

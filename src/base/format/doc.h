@@ -1,9 +1,9 @@
 /* doc: a small YAML document as a tree, for settings.
  *
- * A node is a word, a list or a map, and knows the line on which it stands, so that whoever reads a setting
- * can say where a mistake is. Keys of a map are words, and each stands once. Aliases are followed; depth, the
- * number of nodes and the length of their words are limited, so that a file cannot grow on reading. Built
- * with libyaml (YAML 1.1); link base_doc_dep. A tree belongs to one thread at a time.
+ * A node is a word, a list or a map, and has its line number for error messages. Keys of a map are words and
+ * unique. Aliases are followed; depth, the number of nodes and the length of their words are limited, so that
+ * aliases cannot expand a file without bound. Built with libyaml (YAML 1.1); link base_doc_dep. A tree
+ * belongs to one thread at a time.
  */
 #pragma once
 #include "base/err.h"

@@ -1,10 +1,10 @@
-/* args: argument and environment strings as HTCondor writes them.
+/* args: argument and environment strings in HTCondor's formats.
  *
- * V1 ("old"): words parted by white space, no quoting. V2 ("new"), raw form as kept in the job attribute:
- * words parted by white space; inside '…' white space is kept and '' is one single quote. In a submit file a
- * V2 string stands in double quotes, in which "" is one double quote: that layer is taken off by the reader
- * of the file (args_unquote_v2). Environment V2: the same words, each NAME=value. V1 environment: NAME=value
- * parted by ';'. Source: HTCondor manual, condor_submit, "arguments" and "environment".
+ * V1 ("old"): words separated by white space, no quoting. V2 ("new"), raw form as in the job attribute: words
+ * separated by white space; inside '…' white space is kept and '' is one single quote. In a submit file a V2
+ * string is enclosed in double quotes, in which "" is one double quote; the reader of the file removes this
+ * layer (args_unquote_v2). Environment V2: the same words, each NAME=value. V1 environment: NAME=value
+ * separated by ';'. Source: HTCondor manual, condor_submit, "arguments" and "environment".
  */
 #pragma once
 #include "base/buf.h"

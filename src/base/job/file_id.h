@@ -1,13 +1,12 @@
-/* file_id: one name and one number for a file, however its URL is written.
+/* file_id: one name and one number for a file, independent of the spelling of its URL.
  *
- * Drover knows a file by its URL in canonical form: scheme and host in lower case, no user, no default port,
- * no fragment, no "." and ".." in the path and no percent sign before what needs none (RFC 3986, 6.2.2), so
- * that nobody names a file in a way that hides where it is; a path without a scheme is file://PATH. When a
- * store (a configured place for files) knows the URL under one of its prefixes, that prefix is replaced with
- * the store's first one, so that root://se.x//a/b and https://se.x/a/b are one file. Between agents and
- * server a file is identified by the first 64 bits of the SHA-256 of that name, or of its key if not
- * everybody may have it (base/job/file_key.h). A spooled object, which has a checksum and no URL, is
- * identified by the first 64 bits of the checksum.
+ * The name of a file is its URL in canonical form: scheme and host in lower case, no user, no default port,
+ * no fragment, no "." and ".." in the path and no unnecessary percent escapes (RFC 3986, 6.2.2), so that the
+ * location cannot be disguised; a path without a scheme is file://PATH. If a store (a configured place for
+ * files) has a prefix of the URL, that prefix is replaced by the store's first one, so that root://se.x//a/b
+ * and https://se.x/a/b are one file. Between agents and server a file is identified by the first 64 bits of
+ * the SHA-256 of its name, or of its key if it is not public (base/job/file_key.h). A spooled object, which
+ * has a checksum and no URL, is identified by the first 64 bits of the checksum.
  */
 #pragma once
 #include "base/buf.h"

@@ -1,12 +1,12 @@
-/* file_key: the cache key of a URL's contents, such that no user is given contents that he could not have
- * fetched himself.
+/* file_key: the cache key of a URL's contents, such that no user is given contents that the user could not
+ * have fetched.
  *
  * A file of a configured store that is fetched without a credential is the same for all users: its key is its
- * name (base/job/file_id.h). The contents of any other URL may depend on who asks. Its key has a line before
- * the name with the asker and the name of the credential that is shown, if any; and a URL with a user in it
- * is kept as it is written, since names have no user. Agents key their caches so, and tell the server the
- * number of each key (file_id); the core numbers the inputs of jobs by the same function, so a file counts as
- * held exactly where the job would be given it.
+ * name (base/job/file_id.h). The contents of any other URL may depend on the requester. Its key has a line
+ * before the name with the requester and the name of the credential, if any; and a URL with a user is kept as
+ * written, because names have no user. Agents use these keys for their caches, and report the number of each
+ * key (file_id) to the server; the core numbers the inputs of jobs by the same function, so a file counts as
+ * present exactly where the job would be given it.
  */
 #pragma once
 #include "base/job/file_id.h"

@@ -1,9 +1,9 @@
 /* hidden: folders in which the agent opens no path that a user has named.
  *
- * Jobs do not see an agent's own folders (agent/shepherd/containment.h). The agent itself does, so what it
- * opens for a job by a path that the job's owner wrote is checked here, after it is opened: whatever links
- * the path goes through, and whoever renames folders meanwhile, the descriptor is of one file. A mount of
- * such a folder at a second place is not seen.
+ * Jobs cannot see an agent's own folders (agent/shepherd/containment.h), but the agent can. A file that it
+ * opens for a job, by a path from the job's owner, is therefore checked here after it is opened: the
+ * descriptor stays the same file, regardless of links in the path and of concurrent renames. A second mount
+ * of such a folder is not detected.
  *
  * Calls are thread-safe after hidden_new. NULL hides nothing.
  */

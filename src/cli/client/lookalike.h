@@ -1,7 +1,8 @@
-/* lookalike: the main function of a program that is called by the names of another system's commands.
+/* lookalike: the main function of a program that implements several commands of another system.
  *
- * The name by which the program is called says which command is meant; under its own name the first word
- * says it. `PROGRAM --page` prints the commands' parts of the manual page. */
+ * The name of the called program selects the command; if that is the program's own name, the first argument
+ * does. `PROGRAM --page` prints the commands' parts of the manual page.
+ */
 #pragma once
 #include "cli/terminal/words.h"
 

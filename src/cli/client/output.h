@@ -1,8 +1,8 @@
-/* output: what one job prints, followed by its server's GET /v1/jobs/ID/output.
+/* output: follows the output of one job through its server's GET /v1/jobs/ID/output.
  *
  *      struct output o = {.job = "7.0", .last = 65536};
  *      while (!(o.ended && o.over) && output_next(cli, &o, 30000, &err) == 0)
- *              … o.bytes[0] is what is new of stdout, o.bytes[1] of stderr …
+ *              … o.bytes[0] is the new part of stdout, o.bytes[1] that of stderr …
  *      output_deinit(&o);
  */
 #pragma once

@@ -1,7 +1,8 @@
-/* session_batch: jobs of a session in batch systems, by the names that these have for them.
+/* session_batch: the jobs of a session in batch systems, under their ids there.
  *
- * While the server answers, the names are put into the session file. Where the server is gone for good, the
- * batch system's own commands tell of these jobs and end them, as the caller, on a machine that has them.
+ * While the server answers, these ids are recorded in the session file. If no server answers, the batch
+ * system's own commands list and end these jobs, with the caller's rights, on a machine that has the
+ * commands.
  */
 #pragma once
 #include "cli/client/session_file.h"

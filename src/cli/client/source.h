@@ -1,10 +1,10 @@
-/* source: submits requests that a program offers, and tells the program what becomes of them.
+/* source: submits the requests that a program offers, and reports their progress and results to the program.
  *
- * The program knows a system that has work: a folder, a queue, another Drover. It gets and prints one JSON
- * object a line (drover-source(7)). This end keeps nothing on disk: the uuid of a request is made of the
- * names of the source and of the request, so that a request that is offered again after either end was killed
- * is the same request for the server. The program offers again, after each start, whatever it has no result
- * of.
+ * The program fetches work from another system: a folder, a queue, another Drover. It reads and prints one
+ * JSON object per line (drover-source(7)). Nothing is stored on disk here: the uuid of a request is derived
+ * from the names of the source and of the request, so that a request that is offered again, after either side
+ * was killed, is the same request for the server. After each start the program offers all requests without a
+ * result again.
  */
 #pragma once
 #include "cli/terminal/cli.h"

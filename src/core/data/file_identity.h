@@ -1,7 +1,7 @@
-/* file_identity: the identity with which a part's jobs ask for their files (base/job/file_key.h).
+/* file_identity: the identity under which a part's jobs request their files (base/job/file_key.h).
  *
- * Made when files are numbered and freed afterwards: the core does not keep what owners' credentials are
- * for, and is told when that changes (core_request_credentials).
+ * It is built when files are numbered and freed afterwards, because the core does not store the purposes of
+ * owners' credentials. core_request_credentials reports changes.
  */
 #pragma once
 #include "base/job/file_key.h"

@@ -1,21 +1,21 @@
-/* space: what is kept of the capacity of stores: lots, files outside of lots, and what running jobs may still
- * write.
+/* space: accounting of the capacity of stores: lots, files outside of lots, and the bytes that running jobs
+ * may still write.
  *
  * A *lot* is space of a store that is reserved for its owner's jobs until a set time. Files that jobs write
- * in a lot (ReserveId) count in it; other files count for their owner in a record without a name. Space is
- * counted only in stores with a capacity, and only what Drover's jobs write and remove. A running job
- * *claims* what it may write at most: units of 1 MiB of a limit (accounts/limit.h), `space/STORE` or
- * `lot/STORE/OWNER/NAME`. The size of the limit is what lots and files leave, so a job that would not fit
- * waits at it like at any limit. When the job ends, what it wrote becomes part of a record, by an order in
- * the same turn; when a job of type reserve ends, its claim becomes a lot. So at no time
+ * into a lot (ReserveId) count in it; other files count for their owner in a record without a name. Space is
+ * counted only in stores with a capacity, and only for files that Drover's jobs write and remove. A running
+ * job *claims* the maximum that it may write: units of 1 MiB of a limit (accounts/limit.h), `space/STORE` or
+ * `lot/STORE/OWNER/NAME`. The size of the limit is the capacity less lots and files, so a job that does not
+ * fit waits for it as for any limit. When the job ends, an order in the same turn adds the bytes that it
+ * wrote to a record; when a job of type reserve ends, its claim becomes a lot. At all times
  *
- *     lots + files outside of lots + claims > capacity.
+ *     lots + files outside of lots + claims <= capacity.
  *
- * A store's free space that agents measure only lowers `space/STORE`, as far as all connected agents that
- * have measured it say. It is no event, and unknown after a restart until it is measured again.
+ * A store's free space as measured by agents only lowers `space/STORE`, to the maximum of the reports of all
+ * connected agents. It is not an event, and unknown after a restart until it is measured again.
  *
  * All changes are orders, recorded in events; the same orders make the same records. lifecycle/lots.c decides
- * on them.
+ * about them.
  */
 #pragma once
 #include <stdbool.h>

@@ -1,9 +1,9 @@
-/* charge: accounts for what a job takes beside its queue's resources: units of named limits, a place among
- * its owner's jobs, and processors of its account. For the files of core/ only.
+/* charge: accounts for the resources of a job other than those of its queue: units of named limits, a place
+ * among its owner's jobs, and processors of its account. For the files of core/ only.
  *
- * A class says what its jobs claim; the event `matched` records it, so that an attempt keeps what it holds
- * when the settings change. Attempts are counted when events are applied: live, replayed or restored, the
- * counts are the same.
+ * A class determines what its jobs draw; the event `matched` records it, so that an attempt keeps its units
+ * when the settings change. Attempts are counted when events are applied: the counts are the same for live,
+ * replayed and restored events.
  */
 #pragma once
 #include "base/str.h"

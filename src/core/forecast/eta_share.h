@@ -1,12 +1,12 @@
 /* eta_share: predicts how accounts with waiting jobs share the pool, as a flow. For the files of core/ only;
- * works on numbers and knows nothing of jobs.
+ * works on numbers, without jobs.
  *
  * The order (order.h) gives each job to the account with the most points, and an account's points decrease
  * with its processors (present ones and its recent mean) relative to its part of the pool. In the long run
- * all accounts that get something reach one level of points. So as long as the same accounts want something,
- * each gets a constant number of processors, or none while it has had too much; when one has all it wants,
- * the others share anew. The slower decay of usage is ignored, and so is the rule that what an account of a
- * group leaves goes to the group first.
+ * all accounts that get processors reach the same level of points. While the set of accounts with waiting
+ * jobs does not change, each therefore gets a constant number of processors, or none if it has had too much;
+ * when the demand of one is satisfied, the shares of the others are computed again. The slower decay of usage
+ * is ignored, and so is the rule that the unused part of an account goes to its group first.
  */
 #pragma once
 #include <stdbool.h>

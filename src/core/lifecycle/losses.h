@@ -1,7 +1,9 @@
-/* losses: decides what a lost attempt means for the job and for the node (model/losses.h keeps the counts).
+/* losses: decides the consequences of a lost attempt for the job and for the node (model/losses.h has the
+ * counters).
  *
- * A single loss costs the job that attempt only. Pauses, the limit of losses and the node to itself prevent
- * that a job which takes nodes down, or a node which loses its jobs, goes on without end.
+ * A single loss only costs the job that attempt. A job that takes nodes down, or a node that loses its jobs,
+ * is stopped by growing pauses, a maximum number of losses, running the job alone on a node, and draining the
+ * node.
  */
 #pragma once
 #include "base/str.h"

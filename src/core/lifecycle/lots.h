@@ -1,6 +1,6 @@
-/* lots: what jobs and time do to the space of stores (data/space.h): a job of type reserve makes a lot when
- * it has succeeded, one of type release ends it, what jobs write and remove is counted when they end, and
- * lots end when their time is over and nothing is being written in them.
+/* lots: changes of the space of stores (data/space.h) by jobs and time: a successful job of type reserve
+ * creates a lot, one of type release ends it, written and removed bytes are counted when a job ends, and lots
+ * end when they have expired and no job writes into them.
  */
 #pragma once
 #include "core/core.h"

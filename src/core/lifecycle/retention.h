@@ -1,12 +1,13 @@
-/* retention: jobs that have ended and stay in the queue. For the files of core/ only.
+/* retention: keeps ended jobs in the queue. For the files of core/ only.
  *
- * HTCondor's LeaveJobInQueue: while the expression is true of a completed or removed job, the job is still
- * listed. Such a member keeps its record, in state completed or removed, and is in its request's set `left`;
- * otherwise it has ended: its row is in history, it counts for no limit, and its request may be finished. It
- * leaves the queue by EVENT_FILED when the expression is not true any more (evaluated when the job ends and
- * every config.periodic_ms) or when a user removes it. The request is not forgotten before that.
+ * HTCondor's LeaveJobInQueue: while the expression is true for a completed or removed job, the job stays in
+ * listings. Such a member keeps its record, in state completed or removed, and is in its request's set
+ * `left`. In all other respects it has ended: its row is in history, it counts for no limit, and its request
+ * may be finished. It leaves the queue by EVENT_FILED when the expression is no longer true (evaluated when
+ * the job ends and every config.periodic_ms) or when a user removes it. The request is not forgotten before
+ * that.
  *
- * The event that ends a job says whether it may stay, because a shadow has no expressions to evaluate.
+ * The event that ends a job says whether the job may stay, because a shadow has no expressions to evaluate.
  */
 #pragma once
 #include "core/model/names.h"

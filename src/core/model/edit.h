@@ -1,11 +1,11 @@
 /* edit: attributes of waiting jobs that a user has changed after the submit.
  *
- * Templates never change. Edited members move to another part of their request, which has a number and a
- * template of its own, and shares the members' numbers, items and input files with the part in which they
- * were submitted: what an agent was told about a part's number stays true. Members with the same changes are
- * one group, whichever part they come from.
+ * Templates never change. Edited members move to another part of their request, with its own number and
+ * template, which shares the members' numbers, items and input files with the part in which they were
+ * submitted. Agents can therefore rely on the template that they have for a part's number. Members with the
+ * same changes are one group, regardless of the part that they come from.
  *
- * Changes are packed as model/changes.h describes. Groups come from events and are part of snapshots; in a
+ * Changes are packed as described in model/changes.h. Groups come from events and are part of snapshots; in a
  * shadow, which has no templates, groups have no parts.
  */
 #pragma once

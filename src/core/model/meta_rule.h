@@ -1,9 +1,9 @@
-/* meta_rule: a template's rule for meta jobs: those that are reserved at the best of all places
+/* meta_rule: a template's attributes for meta jobs, for which the best of all places is reserved
  * (meta/meta.h).
  *
- * Meta: the job is one. MetaPrefer: what is best, "time", "cost", or the weight of the time from 0 to 1; time
- * if it is not given. CoAllocate: all jobs of the request are one meta job in several parts, which start
- * together or not at all, each at a place of its own.
+ * Meta: true for a meta job. MetaPrefer: the criterion: "time" (the default), "cost", or the weight of the
+ * time from 0 to 1. CoAllocate: all jobs of the request are one meta job in several parts, which start
+ * together at different places, or not at all.
  */
 #pragma once
 #include "base/err.h"

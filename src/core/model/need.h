@@ -1,8 +1,8 @@
-/* need: the resources that a job needs of a queue, and those that the queue has left. For the files of core/
+/* need: the resources that a job needs of a queue, and the free resources of a queue. For the files of core/
  * only.
  *
- * Cpus are processors, memory is in MiB, disk in KiB. What a queue has left may be negative if its agent
- * reports less than jobs have been given.
+ * Cpus are processors, memory is in MiB, disk in KiB. Free resources may be negative if an agent reports less
+ * than its jobs have been given.
  */
 #pragma once
 #include "core/model/amounts.h"

@@ -1,13 +1,13 @@
 /* rdl: composite requests in the Request Definition Language (RDL) of STAR's scheduler, in XML or YAML.
  *
- * An AbstractRequest has requests, each of which refers to a task (what is done), an application (what does
- * it), a dataset (with which files) and limits; and a WorkFlow, which says which request waits for which,
- * whose outputs are the files of which, what is merged, and which are alternatives to each other. Each
- * request becomes a part of one form, made as those of SUMS are (jdl/sums/request.h), and the WorkFlow its
- * edges, as those of a DAG. The user's documentation is drover-rdl(7).
+ * An AbstractRequest has requests, each of which refers to a task, an application, a dataset and limits; and
+ * a WorkFlow, which defines the order of the requests, their data flow, merges and alternatives. Each request
+ * becomes a part of one form, made like those of SUMS (jdl/sums/request.h), and the WorkFlow its edges, like
+ * those of a DAG. The user's documentation is drover-rdl(7).
  *
- * Source: what is published of RDL0.52.xsd (star.bnl.gov, public/comp/Grid/scheduler/rdl).
- * Pure: files, commands and the catalog come through struct form_world. */
+ * Source: the published part of RDL0.52.xsd (star.bnl.gov, public/comp/Grid/scheduler/rdl). Pure: files,
+ * commands and the catalog come through struct form_world.
+ */
 #pragma once
 #include "jdl/sums/sums.h"
 

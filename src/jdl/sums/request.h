@@ -1,10 +1,11 @@
-/* request: the jobs of one request, from the elements of XML that describe them.
+/* request: creates the jobs of one request from the XML elements that describe them.
  *
- * In a description of SUMS one element, <job>, says everything. A request of RDL (jdl/rdl) refers to elements
- * of their own for what is run, with which files, and within which limits. Both become the same lines of the
- * submit language and the same script.
+ * In a SUMS description a single element, <job>, contains everything. A request of RDL (jdl/rdl) refers to
+ * separate elements for task, files and limits. Both become the same lines of the submit language and the
+ * same script.
  *
- * Pure: files, commands and the catalog come through struct form_world. */
+ * Pure: files, commands and the catalog come through struct form_world.
+ */
 #pragma once
 #include "base/format/xml.h"
 #include "base/job/args.h"

@@ -1,17 +1,17 @@
-/* remote: a login node at which a batch queue's commands are run over SSH, and the files that are there.
+/* remote: the login node on which a batch queue's commands run over SSH, and the files on it.
  *
  * With the setting `ssh` nothing of Drover is installed at the batch system. The queue's folder and the
- * sandboxes of its tasks have a copy beneath the setting `ssh_folder` there: what a submission needs is
- * copied before it is submitted, with the agent's folder replaced by that one in its scripts. Every few
- * seconds the files by which scripts tell of begin and end are looked for; when a task has ended its sandbox
- * is copied back, and only then the file of its end is put in place here. So the rest of the base sees what
- * it would see on a shared file system, only later. Signals and the lease go the other way as the files that
- * they are.
+ * sandboxes of its tasks are copied below the folder of the setting `ssh_folder` on the login node. The files
+ * of a submission are copied before it is submitted; in its scripts the path of the agent's folder is
+ * replaced by that of the copy. The files by which scripts report begin and end are polled every few seconds.
+ * When a task has ended its sandbox is copied back, and only then is the file of its end created locally. All
+ * other modules therefore see the same as on a shared file system, only later. Signals and the lease are
+ * copied to the login node as files.
  *
- * The lease that the scripts see ends earlier than ours by the time that telling it may take.
+ * The scripts' lease ends earlier than the agent's by the time that a renewal may take.
  *
- * The other machine is believed about its own tasks only: what it names is looked up among those that were
- * asked for, and what it sends is unpacked beneath the sandboxes that were asked for.
+ * The login node is trusted only about its own tasks: names in its answers are looked up among the requested
+ * ones, and files are unpacked only below the requested sandboxes.
  */
 #pragma once
 #include "run/batch/batch.h"

@@ -1,7 +1,7 @@
-/* shape: how a task is spread over the nodes of a batch system.
+/* shape: how a task is distributed over the nodes of a batch system.
  *
- * A job says what it takes as a whole; its attributes NodeCount and TasksPerNode say over how many nodes
- * that is spread. Without them a task has one process on one node.
+ * A job's requests are totals; its attributes NodeCount and TasksPerNode give the number of nodes and of
+ * processes per node. Without them a task has one process on one node.
  */
 #pragma once
 #include "run/batch/batch.h"

@@ -1,4 +1,5 @@
-/* hello: the first call to the other server, which tells who the server is and as whom it knows this user.
+/* hello: the first call to the other server, which returns the server's identity and the name under which it
+ * knows this user.
  */
 #pragma once
 

@@ -1,11 +1,11 @@
-/* submit: requests at the other server.
+/* submit: submits requests to the other server.
  *
- * A request holds tasks that were READY at the same time and are alike: one, or an array of many, each a
- * member. Its uuid is made from the origin's servers and the tasks' jobs and fences, so whatever is
- * submitted twice becomes one request. Its file (DIR/hop.QUEUE/UUID) holds the submission as it is sent, and
- * what is needed to bring the results back: after a restart it is submitted once more, which returns the
- * number of the existing request. Nothing is submitted before the file is written. UUID.gone beside it has
- * the indexes of forgotten tasks.
+ * A request contains similar tasks that were READY at the same time: one, or an array of many, each a member.
+ * Its uuid is derived from the origin's servers and the tasks' jobs and fences, so that a repeated submit is
+ * the same request. Its file (DIR/hop.QUEUE/UUID) contains the submission as it is sent, and the data for
+ * returning the results. The file is written before the request is submitted; after a restart it is submitted
+ * again, which returns the number of the existing request. UUID.gone beside it has the indexes of forgotten
+ * tasks.
  */
 #pragma once
 #include "run/drover/link.h"

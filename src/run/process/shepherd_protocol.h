@@ -1,18 +1,18 @@
-/* shepherd_protocol: what the agent and its shepherd say to each other.
+/* shepherd_protocol: the messages between the agent and its shepherd.
  *
  * A private SOCK_SEQPACKET unix socket, STATE/shepherd.sock, between programs of one machine and one version:
- * plain structs. A message is a batch of records, each a shepherd_record and what follows it, `size` bytes in
- * all, a multiple of 8. A batch over SHEPHERD_DIRECT_MAX travels as a sealed memory file: one SHEPHERD_MEMORY
- * record with the descriptor beside it. The agent begins with HELLO; the shepherd answers WELCOME, a CHILD
- * for each child it knows, and LISTED. From then on a CHILD comes whenever a child's state has changed, and a
- * PONG for each PING of the agent, which so tells a shepherd that has nothing to say from one that stands
- * still. One agent at a time: a new connection takes the place of the old one.
+ * plain structs. A message is a batch of records, each a shepherd_record followed by its data, `size` bytes
+ * in total, a multiple of 8. A batch over SHEPHERD_DIRECT_MAX is sent as a sealed memory file: one
+ * SHEPHERD_MEMORY record with the descriptor. The agent begins with HELLO; the shepherd answers WELCOME, a
+ * CHILD for each child it knows, and LISTED. Afterwards it sends a CHILD whenever a child's state has
+ * changed, and a PONG for each PING, by which the agent distinguishes an idle shepherd from one that hangs.
+ * There is one agent at a time: a new connection replaces the old one.
  *
- * A START is not begun when it is read later than the START_BY before it says, or when its agent has hung up:
- * it is told as FAILED at SHEPHERD_AT_DEADLINE. Before the shepherd looks at either, and before it forks, it
- * writes the id into the file SHEPHERD_BEGUN beside its socket, where it stays until FORGET. An agent reads
- * that of a shepherd which does not answer: a START that is not in it after its time, or after the end of the
- * agent that sent it, has not begun and never will.
+ * A START that is read after the time of the preceding START_BY, or after its agent has disconnected, is not
+ * carried out: it is reported as FAILED at SHEPHERD_AT_DEADLINE. Before the shepherd checks these conditions,
+ * and before it forks, it writes the id into the file SHEPHERD_BEGUN beside its socket, where it stays until
+ * FORGET. An agent reads this file if the shepherd does not answer: a START that is not in it after its time,
+ * or after the end of the agent that sent it, has not begun and never will.
  */
 #pragma once
 #include <stdint.h>

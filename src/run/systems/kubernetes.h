@@ -1,7 +1,8 @@
-/* kubernetes: what requests to Kubernetes' API (kubernetes.c) and its answers (kubernetes_answers.c) share.
+/* kubernetes: declarations shared by the requests to Kubernetes' API (kubernetes.c) and the parsers of its
+ * answers (kubernetes_answers.c).
  *
- * Answers become lines of fields with "|" between them; the first field says what a line is about. The calls
- * are those of struct batch_system (batch.h), which is their contract.
+ * Answers become lines of fields with "|" between them; the first field is the kind of the line. The
+ * functions are those of struct batch_system (batch.h), which is their contract.
  */
 #pragma once
 #include "run/batch/batch.h"

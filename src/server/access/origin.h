@@ -1,13 +1,14 @@
-/* origin: what a submit from another server says about the servers its jobs have passed and where they
- * shall go.
+/* origin: the part of a submit from another server that describes the path of its jobs: the servers that they
+ * have passed and those where they should go.
  *
- * A server that hands a job on lists in `origin` the servers that the job has passed. This server refuses
- * a job that has been here before or has passed too many servers. It adds the rest to the jobs' ads: the
- * label becomes DataLabels, so that only cleared places get the job; the servers passed and the fixed path
- * become clauses of Requirements.
+ * A server that hands a job on lists in `origin` the servers that the job has passed. This server refuses a
+ * job that has passed it before, or has passed too many servers. It adds the rest to the jobs' ads: the label
+ * becomes DataLabels, so that only cleared places get the job; the servers passed and the fixed path become
+ * clauses of Requirements.
  *
- * A path is a list of "agent/queue", "agent" or "*", one for each hop from here on, separated by blanks or
- * commas. A user gives the path of a job as DroverPath. */
+ * A path is a list of "agent/queue", "agent" or "*", one for each following hop, separated by blanks or
+ * commas. A user sets the path of a job by DroverPath.
+ */
 #pragma once
 #include "base/arena.h"
 #include "base/format/json_read.h"

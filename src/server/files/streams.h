@@ -1,7 +1,7 @@
-/* streams: callers of the API read the output of running attempts, and run commands beside them.
+/* streams: lets callers of the API read the output of running attempts, and run commands beside them.
  *
- * A question names one attempt at one agent. An answer from another agent, or with more than was asked for,
- * is ignored. An answer is kept until the caller takes it or drops the question. Core thread.
+ * A request concerns one attempt at one agent. An answer from another agent, or with more bytes than
+ * requested, is ignored. An answer is kept until the caller takes it or drops the request. Core thread.
  */
 #pragma once
 #include "server/agents/command.h"

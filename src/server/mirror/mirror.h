@@ -1,17 +1,18 @@
-/* mirror: another server that keeps a copy of this one's store and spool, and takes over when this one has
- * gone.
+/* mirror: another server that keeps a copy of this one's store and spool, and takes over when this one fails.
  *
- * Each of the two has a SQLite store of its own, and a port where they speak with each other: HTTP over TLS
- * with the instance's authority, and a secret made of the key of credentials, both of which the two have
- * alike. Which of them leads is decided by relation.h. The leader sends each group of batches to the follower
- * before it commits it (store_mirror), so what it acknowledges is on both disks; files of the spool are
- * fetched by the follower before it takes a group that names them. A follower that is new, or whose store
- * went another way, copies the leader's database and spool.
+ * Each of the two has its own SQLite store, and a port for the connection between them: HTTP over TLS with
+ * the instance's authority, and a secret derived from the credential key; both have the same authority and
+ * key. relation.h decides which of them leads. The leader sends each group of batches to the follower before
+ * it commits the group (store_mirror), so that everything acknowledged is on both disks; the follower fetches
+ * files of the spool before it accepts a group that names them. A follower that is new, or whose store has
+ * diverged, copies the leader's database and spool.
  *
- * A leader that learns that it is none any more ends, as one with a PostgreSQL store does; the service
- * manager starts it again, and it follows.
+ * A leader that learns that it no longer leads exits, like one with a PostgreSQL store; the service manager
+ * restarts it as a follower.
  *
- * A thread of its own speaks; what the store's thread and the others share with it is behind one lock. */
+ * The mirror has its own thread; data that it shares with the store's thread and others are protected by one
+ * lock.
+ */
 #pragma once
 #include "base/format/json.h"
 #include "server/loop/server.h"

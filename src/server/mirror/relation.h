@@ -1,26 +1,26 @@
-/* relation: which of two servers leads, when each has a store of its own.
+/* relation: decides which of two servers leads, when each has its own store.
  *
  * One server leads; the other follows: it keeps a copy of the leader's store. While the follower is joined,
- * the leader makes nothing durable that the follower does not have, and may act only as long as the follower
- * has promised not to take over: the lease. The follower promises it with each answer to a beat. The leader
- * counts the lease from when it sent that beat, the follower from when it received it, and a margin longer:
- * so the leader's lease ends first, whatever the network does. A follower that is not joined never takes
- * over, and the leader of one that is not joined leads alone and needs nobody.
+ * the leader commits nothing that the follower does not have, and may act only as long as the follower has
+ * promised not to take over: the lease. The follower renews this promise with each answer to a beat. The
+ * leader counts the lease from when it sent that beat, the follower from when it received it, plus a margin,
+ * so that the leader's lease ends first, whatever the network does. A follower that is not joined never takes
+ * over, and a leader whose follower is not joined leads alone.
  *
- * Each leadership has an epoch, which is larger than any before and unique. Whoever hears of a larger epoch
- * than his own follows. A position is the number of a group of records and the line that it was written in;
- * it names the whole content of a store. A leader begins a line with each start, since the follower may have
- * a group that the leader had sent and not written.
+ * Each leadership has an epoch, which is unique and larger than any before. A server that receives a larger
+ * epoch than its own becomes a follower. A position is the number of a group of records and the line in which
+ * it was written; it identifies the whole content of a store. A leader begins a new line at each start,
+ * because the follower may have a group that the leader had sent but not written.
  *
- * The invariant (test_relation.c plays it with every kind of failure): whatever a leader has made durable
+ * The invariant (test_relation.c tests it with every kind of failure): everything that a leader has committed
  * with its follower, or alone, is in the store of every later leader, unless an administrator has promoted a
  * server that did not have it.
  *
- * A leader that finds itself a follower after a call must start anew, from what is kept: what it was about to
- * write is not written.
+ * A leader that finds itself a follower after a call must restart from the durable state (`kept`), and must
+ * not write pending data.
  *
  * Pure: times are milliseconds of a clock that does not stop while the machine sleeps; random numbers are
- * given. After each call that returns true, `kept` must be on the disk before anything else is done or said.
+ * passed in. After each call that returns true, `kept` must be on disk before anything else is done or sent.
  */
 #pragma once
 #include <stdbool.h>

@@ -1,6 +1,7 @@
 /* standing: the API's socket of a server that does not lead. It answers GET /v1/server/status and POST
- * /v1/server/promote; whatever else is asked is answered with 503 and where to ask. standby.json tells the
- * command line where the socket is. */
+ * /v1/server/promote, and all other calls with 503 and the address of the leader. standby.json contains the
+ * socket's path for the command line.
+ */
 #pragma once
 #include "base/format/json.h"
 #include "server/loop/server.h"

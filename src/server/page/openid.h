@@ -1,10 +1,11 @@
-/* openid: signing in at the page by a provider of OpenID Connect.
+/* openid: signing in at the page with an OpenID Connect provider.
  *
- * A browser is sent to the provider with a state, a nonce and a challenge, which are made of a secret in a
- * cookie of its own and of a key of this process, so nothing is kept for strangers. When it comes back, the
- * cookie must fit the state, which is good once and for OPENID_VALID_MS. The user whom the ID token names
- * gets a session as page.h has it; the session's token is made for it, with a secret that nobody has, and is
- * listed and revoked as others are. The provider's tokens are not kept. I/O thread. */
+ * A browser is sent to the provider with a state, a nonce and a challenge, which are derived from a secret in
+ * a cookie and a key of this process, so no state is kept for unauthenticated callers. When the browser
+ * returns, its cookie must match the state, which is valid once and for OPENID_VALID_MS. The user of the ID
+ * token gets a session as described in page.h. The session's token is created for it and its secret is not
+ * given out; it is listed and revoked like other tokens. The provider's tokens are not stored. I/O thread.
+ */
 #pragma once
 #include "server/calls/call.h"
 

@@ -42,7 +42,7 @@ struct sssrmap_message {
         const struct xml *request;           /* in root; NULL: the body holds a response */
         const char *action, *object, *actor; /* in root; of a request */
         const char *id;                      /* NULL: none */
-        struct str body;                     /* what is signed; borrowed from the text */
+        struct str body;                     /* signed part; borrowed from the text */
         struct sssrmap_signature signature;
 };
 

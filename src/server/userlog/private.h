@@ -10,7 +10,7 @@
 struct place { /* kept until the server ends; there are as many as queues */
         char *agent, *queue;
 };
-struct seen { /* what is known of an attempt while it lasts */
+struct seen { /* data of an attempt until it ends */
         struct place *place;
         uint32_t fence, cpus;
         bool started;
