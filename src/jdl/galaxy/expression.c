@@ -173,40 +173,114 @@ static int read_number(struct reader *r, struct datum **ret)
 
 /* ---- comprehensions */
 
-static int read_targets(struct reader *r, struct expression_targets *t)
+static int read_targets(struct reader *r, struct expression_target *ret);
+static int index_of(struct reader *r, struct datum *self, struct datum *key, struct datum **ret);
+
+/* Reads name, name[index]… or (targets). Elements are read for their syntax only, until they are bound. */
+static int read_target(struct reader *r, struct expression_target *ret)
 {
-        bool bracket = take_word(r, "(");
+        struct datum *v;
+        bool live = r->live;
+        const char *p;
+        int rc = 0;
 
-        t->n = 0;
-        do {
-                struct str name;
-
-                take_word(r, "$");
-                blanks(r);
-                name = read_name(r);
-                if (!name.n || is_keyword(name))
-                        return fail_expression(r, "a for needs a name");
-                if (t->n == EXPRESSION_TARGETS_MAX)
-                        return fail_expression(r, "a for has more than %d names", EXPRESSION_TARGETS_MAX);
-                t->names[t->n++] = name;
-        } while (take_word(r, ","));
-        if (bracket && need(r, ")") != 0)
-                return -EINVAL;
-        return need(r, "in");
+        *ret = (struct expression_target){.n = 0};
+        if (take_word(r, "(")) {
+                if (++r->x->depth > DEPTH_MAX)
+                        return fail_expression(r, "nested too deep");
+                rc = read_targets(r, ret);
+                r->x->depth--;
+                return rc == 0 ? need(r, ")") : rc;
+        }
+        take_word(r, "$");
+        blanks(r);
+        p = r->p;
+        ret->name = read_name(r);
+        if (!ret->name.n || is_keyword(ret->name))
+                return fail_expression(r, "a variable's name is missing");
+        r->live = false;
+        while (rc == 0 && r->p < r->end && *r->p == '[') {
+                ret->of = str_make(p, (size_t)(r->p++ - p));
+                ret->index = str_make(r->p, (size_t)(r->end - r->p));
+                rc = read_test(r, &v);
+                if (rc == 0)
+                        rc = need(r, "]");
+        }
+        r->live = live;
+        return rc;
 }
 
-int expression_bind(struct expressions *x, const struct expression_targets *t, struct datum *item,
-                    struct err *err)
+static int read_targets(struct reader *r, struct expression_target *ret)
 {
-        if (t->n == 1) {
-                datum_put(x->arena, x->names, t->names[0], item);
+        struct expression_target *items = NULL;
+        size_t n = 1;
+        int rc = read_target(r, ret);
+
+        while (rc == 0 && take_word(r, ",")) {
+                if (!items) {
+                        items = arena_alloc(r->x->arena, EXPRESSION_TARGETS_MAX * sizeof(*items));
+                        items[0] = *ret;
+                }
+                if (n == EXPRESSION_TARGETS_MAX)
+                        return fail_expression(r, "more than %d variables side by side",
+                                               EXPRESSION_TARGETS_MAX);
+                rc = read_target(r, &items[n++]);
+        }
+        if (items)
+                *ret = (struct expression_target){.items = items, .n = n};
+        return rc;
+}
+
+static struct reader reader_of(struct expressions *x, struct str s, struct err *err)
+{
+        return (struct reader){.x = x, .p = s.p, .begin = s.p, .end = s.p + s.n, .live = true, .err = err};
+}
+
+static int bind_element(struct expressions *x, const struct expression_target *t, struct datum *v,
+                        struct err *err)
+{
+        struct reader of_reader = reader_of(x, t->of, err), key_reader = reader_of(x, t->index, err);
+        BUF_CLEANUP struct buf b = {.max = 65536};
+        struct datum *of, *key, *had;
+        int rc = read_test(&of_reader, &of);
+
+        if (rc == 0)
+                rc = read_test(&key_reader, &key);
+        if (rc != 0)
+                return rc;
+        if (of->kind == DATUM_MAP && !of->written && !of->section) {
+                if (!datum_write(key, &b) || buf_check(&b) != 0)
+                        return err_set(err, -EINVAL, "a %s as the key of a dict", datum_kind_name(key));
+                if (!datum_put(x->arena, of, buf_view(&b), v))
+                        return err_set(err, -E2BIG, "a dict has more than %u items", DATUM_ITEMS_MAX);
                 return 0;
         }
-        if (item->kind != DATUM_LIST || item->n != t->n)
+        if (of->kind != DATUM_LIST || of->tuple || of->collection)
+                return err_set(err, -EINVAL, "an item of a %s cannot be set",
+                               of->tuple ? "tuple" : datum_kind_name(of));
+        rc = index_of(&key_reader, of, key, &had);
+        if (rc == 0)
+                of->items[key->integer < 0 ? key->integer + (int64_t)of->n : key->integer] = v;
+        return rc;
+}
+
+int expression_bind(struct expressions *x, const struct expression_target *t, struct datum *v, bool shared,
+                    struct err *err)
+{
+        int rc = 0;
+
+        if (t->of.n)
+                return bind_element(x, t, v, err);
+        if (t->name.n)
+                return datum_put(x->arena, x->names, t->name, v) &&
+                                       (!shared || datum_put(x->arena, x->shared, t->name, v))
+                               ? 0
+                               : err_set(err, -E2BIG, "there are more than %u variables", DATUM_ITEMS_MAX);
+        if (v->kind != DATUM_LIST || v->n != t->n)
                 return err_set(err, -EINVAL, "%zu names for what is no list of so many", t->n);
-        for (size_t i = 0; i < t->n; i++)
-                datum_put(x->arena, x->names, t->names[i], item->items[i]);
-        return 0;
+        for (size_t i = 0; i < t->n && rc == 0; i++)
+                rc = expression_bind(x, &t->items[i], v->items[i], shared, err);
+        return rc;
 }
 
 int expression_iterate(struct expressions *x, struct datum *over, struct datum **ret_list, struct err *err)
@@ -230,11 +304,13 @@ int expression_iterate(struct expressions *x, struct datum *over, struct datum *
 static int read_comprehension(struct reader *r, const char *element, struct datum **ret)
 {
         struct datum *over, *items = NULL, *list = datum_new(r->x->arena, DATUM_LIST), *v;
-        struct expression_targets t;
+        struct expression_target t;
         const char *condition = NULL, *end;
         bool live = r->live;
         int rc = read_targets(r, &t);
 
+        if (rc == 0)
+                rc = need(r, "in");
         if (rc == 0)
                 rc = read_or(r, &over);
         if (rc == 0 && live)
@@ -249,7 +325,7 @@ static int read_comprehension(struct reader *r, const char *element, struct datu
         end = r->p;
         r->live = live;
         for (size_t i = 0; rc == 0 && live && i < items->n; i++) {
-                rc = expression_bind(r->x, &t, items->items[i], r->err);
+                rc = expression_bind(r->x, &t, items->items[i], false, r->err);
                 if (rc == 0 && condition) {
                         r->p = condition;
                         rc = read_or(r, &v);
@@ -810,11 +886,6 @@ static int read_test(struct reader *r, struct datum **ret)
 
 /* ---- public functions */
 
-static struct reader reader_of(struct expressions *x, struct str s, struct err *err)
-{
-        return (struct reader){.x = x, .p = s.p, .begin = s.p, .end = s.p + s.n, .live = true, .err = err};
-}
-
 int expression_read(struct expressions *x, struct str s, struct datum **ret, size_t *ret_used,
                     struct err *err)
 {
@@ -823,6 +894,33 @@ int expression_read(struct expressions *x, struct str s, struct datum **ret, siz
 
         x->depth = 0;
         rc = read_test(&r, ret);
+        *ret_used = (size_t)(r.p - r.begin);
+        return rc;
+}
+
+int expression_values(struct expressions *x, struct str s, struct datum **ret, size_t *ret_used,
+                      struct err *err)
+{
+        struct reader r = reader_of(x, s, err);
+        struct datum *tuple = NULL, *v;
+        int rc;
+
+        x->depth = 0;
+        rc = read_test(&r, ret);
+        while (rc == 0 && take_word(&r, ",")) {
+                if (!tuple) {
+                        tuple = datum_new(x->arena, DATUM_LIST);
+                        tuple->tuple = true;
+                        datum_add(x->arena, tuple, *ret);
+                        *ret = tuple;
+                }
+                blanks(&r);
+                if (r.p == r.end) /* (1,) */
+                        break;
+                rc = read_test(&r, &v);
+                if (rc == 0 && !datum_add(x->arena, tuple, v))
+                        rc = fail_expression(&r, "a tuple has more than %u items", DATUM_ITEMS_MAX);
+        }
         *ret_used = (size_t)(r.p - r.begin);
         return rc;
 }
@@ -873,12 +971,14 @@ int expression_text(struct expressions *x, struct buf *text, struct datum **ret,
         return 0;
 }
 
-int expression_targets(struct expressions *x, struct str s, struct expression_targets *ret, size_t *ret_used,
-                       struct err *err)
+int expression_target_read(struct expressions *x, struct str s, struct expression_target *ret,
+                           size_t *ret_used, struct err *err)
 {
         struct reader r = reader_of(x, s, err);
-        int rc = read_targets(&r, ret);
+        int rc;
 
+        x->depth = 0;
+        rc = read_targets(&r, ret);
         *ret_used = (size_t)(r.p - r.begin);
         return rc;
 }

@@ -30,6 +30,9 @@ struct expressions { /* variables and limits of an evaluation */
  * -E2BIG with err, a message without a position. */
 int expression_read(struct expressions *x, struct str s, struct datum **ret, size_t *ret_used,
                     struct err *err);
+/* Like expression_read; several expressions with commas between them are a tuple. */
+int expression_values(struct expressions *x, struct str s, struct datum **ret, size_t *ret_used,
+                      struct err *err);
 /* Like expression_read, for the whole of s. */
 int expression_all(struct expressions *x, struct str s, struct datum **ret, struct err *err);
 /* Evaluates a placeholder of a template's text, given without its $: a name with what directly follows it
@@ -42,15 +45,21 @@ int expression_add(struct expressions *x, struct datum *a, struct datum *b, stru
 /* Makes a value of a text that was built in a buffer of at most EXPRESSION_TEXT_MAX bytes. -E2BIG with err:
  * the text did not fit. */
 int expression_text(struct expressions *x, struct buf *text, struct datum **ret, struct err *err);
-/* Targets x, y of "for x, y in EXPRESSION", which expression_bind sets. */
+/* What a value is assigned to: a variable, an element as in name[index], or several targets, which take the
+ * items of a list. It refers to the text that it was read from. */
 #define EXPRESSION_TARGETS_MAX 8
-struct expression_targets {
-        struct str names[EXPRESSION_TARGETS_MAX];
+struct expression_target {
+        struct str name;  /* empty: several */
+        struct str of;    /* an element: the text of the list or dict; else empty */
+        struct str index; /* the text of its index, and what follows it */
+        struct expression_target *items;
         size_t n;
 };
-int expression_targets(struct expressions *x, struct str s, struct expression_targets *ret, size_t *ret_used,
-                       struct err *err);
-int expression_bind(struct expressions *x, const struct expression_targets *t, struct datum *item,
+/* Reads the targets at the beginning of s, such as "$x, ($y, $z['a'])". */
+int expression_target_read(struct expressions *x, struct str s, struct expression_target *ret,
+                           size_t *ret_used, struct err *err);
+/* Assigns a value; shared: to x->shared as well. */
+int expression_bind(struct expressions *x, const struct expression_target *t, struct datum *v, bool shared,
                     struct err *err);
 /* Gives the values that a for iterates over: the items of a list, the keys of a dict. -EINVAL with err: the
  * value is neither. */

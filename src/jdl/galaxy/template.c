@@ -192,13 +192,26 @@ static struct str directive_text(const struct renderer *r)
         return str_make(r->text.p + r->at, ahead.at - r->at);
 }
 
-static int read_expression(struct renderer *r, struct datum **ret)
+static int read_by(struct renderer *r,
+                   int (*read)(struct expressions *, struct str, struct datum **, size_t *, struct err *),
+                   struct datum **ret)
 {
         size_t used = 0, begin = r->at;
-        int rc = expression_read(r->x, directive_text(r), ret, &used, r->err);
+        int rc = read(r->x, directive_text(r), ret, &used, r->err);
 
         r->at += used;
         return rc == 0 ? 0 : fail_at(r, begin, rc, "%s", r->err->text);
+}
+
+static int read_expression(struct renderer *r, struct datum **ret)
+{
+        return read_by(r, expression_read, ret);
+}
+
+/* Reads an expression, or several, which are a tuple. */
+static int read_values(struct renderer *r, struct datum **ret)
+{
+        return read_by(r, expression_values, ret);
 }
 
 static bool take_word(struct renderer *r, const char *word)
@@ -308,18 +321,21 @@ static int do_if(struct renderer *r, const struct directive *d, bool live)
 static int do_for(struct renderer *r, const struct directive *d, bool live)
 {
         static const char *const stops[] = {"end for", NULL};
-        struct expression_targets targets;
+        struct expression_target target;
         struct directive stop;
         struct datum *over, *list = NULL;
         size_t used = 0, inside, end = 0;
         int rc = 0;
 
         if (live) {
-                rc = expression_targets(r->x, directive_text(r), &targets, &used, r->err);
+                rc = expression_target_read(r->x, directive_text(r), &target, &used, r->err);
                 if (rc != 0)
                         return fail_at(r, d->begin, rc, "%s", r->err->text);
                 r->at += used;
-                rc = read_expression(r, &over);
+                if (!take_word(r, "in"))
+                        return fail_at(r, d->begin, -EINVAL,
+                                       "#for is supported as `#for $name in expression`");
+                rc = read_values(r, &over);
                 if (rc == 0 && (rc = expression_iterate(r->x, over, &list, r->err)) != 0)
                         rc = fail_at(r, d->begin, rc, "%s", r->err->text);
         } else {
@@ -332,7 +348,7 @@ static int do_for(struct renderer *r, const struct directive *d, bool live)
         for (size_t i = 0; rc == 0 && list && i < list->n && r->flow != BREAK && r->flow != RETURN; i++) {
                 r->at = inside;
                 r->flow = GO_ON;
-                rc = expression_bind(r->x, &targets, list->items[i], r->err);
+                rc = expression_bind(r->x, &target, list->items[i], false, r->err);
                 if (rc != 0)
                         return fail_at(r, d->begin, rc, "%s", r->err->text);
                 if (++r->x->steps > EXPRESSION_STEPS_MAX)
@@ -359,43 +375,41 @@ static int put(struct renderer *r, const struct directive *d, struct str name, s
         return 0;
 }
 
-/* Reads "#set $x = 1", "#set global $x" or "#set $x += 1". */
-static int do_set(struct renderer *r, const struct directive *d)
-{
-        struct datum *v, *before;
-        struct str name;
-        size_t at;
-        bool add, global = take_word(r, "global");
-        int rc;
-
-        if (global && r->x->calls)
-                return fail_at(r, d->begin, -EINVAL, "#set global within #def is not supported");
-        while (r->at < r->text.n && (strchr(" \t$", r->text.p[r->at])))
-                r->at++;
-        at = r->at;
-        while (r->at < r->text.n && (isalnum((unsigned char)r->text.p[r->at]) || r->text.p[r->at] == '_'))
-                r->at++;
-        name = str_make(r->text.p + at, r->at - at);
-        while (r->at < r->text.n && (r->text.p[r->at] == ' ' || r->text.p[r->at] == '\t'))
-                r->at++;
-        add = str_starts(rest_of(r), STR("+="));
-        r->at += add;
-        if (!name.n || !str_starts(rest_of(r), STR("=")))
-                return fail_at(r, d->begin, -EINVAL, "#set is supported as `#set $name = expression`");
-        r->at++;
-        rc = read_expression(r, &v);
-        before = datum_get(r->x->names, name);
-        if (rc == 0 && add && !before)
-                return fail_at(r, d->begin, -EINVAL, "there is no variable " STR_FMT, STR_ARG(name));
-        if (rc == 0 && add && (rc = expression_add(r->x, before, v, &v, r->err)) != 0)
-                return fail_at(r, d->begin, rc, "%s", r->err->text);
-        return rc == 0 ? put(r, d, name, v, global) : rc;
-}
-
 static void take_blanks(struct renderer *r)
 {
         while (r->at < r->text.n && strchr(" \t", r->text.p[r->at]))
                 r->at++;
+}
+
+/* Reads "#set $x = 1", "#set global $x", "#set $x += 1", "#set $x, $y = $pair" or "#set $x['a'] = 1". */
+static int do_set(struct renderer *r, const struct directive *d)
+{
+        bool global = take_word(r, "global"), add;
+        struct expression_target to;
+        struct datum *v, *before;
+        size_t used = 0;
+        struct str target;
+        int rc;
+
+        if (global && r->x->calls)
+                return fail_at(r, d->begin, -EINVAL, "#set global within #def is not supported");
+        rc = expression_target_read(r->x, directive_text(r), &to, &used, r->err);
+        target = str_head(rest_of(r), used);
+        r->at += used;
+        take_blanks(r);
+        add = str_starts(rest_of(r), STR("+="));
+        r->at += add;
+        if (rc != 0 || (add && !to.name.n) || !str_starts(rest_of(r), STR("=")))
+                return fail_at(r, d->begin, -EINVAL, "#set is supported as `#set $name = expression`");
+        r->at++;
+        rc = read_values(r, &v);
+        if (rc != 0)
+                return rc;
+        if (add && (rc = expression_read(r->x, target, &before, &used, r->err)) == 0)
+                rc = expression_add(r->x, before, v, &v, r->err);
+        if (rc == 0)
+                rc = expression_bind(r->x, &to, v, global, r->err);
+        return rc == 0 ? 0 : fail_at(r, d->begin, rc, "%s", r->err->text);
 }
 
 static struct str take_name(struct renderer *r)
@@ -498,7 +512,7 @@ static int do_return(struct renderer *r, const struct directive *d)
                 return fail_at(r, d->begin, -EINVAL, "#return outside of #def");
         r->flow = RETURN;
         r->returned = datum_new(r->x->arena, DATUM_NONE);
-        return str_trim(directive_text(r)).n ? read_expression(r, &r->returned) : 0;
+        return str_trim(directive_text(r)).n ? read_values(r, &r->returned) : 0;
 }
 
 /* Reads "(a, $b=1)" behind the name of a function. */
@@ -650,7 +664,7 @@ static int do_simple(struct renderer *r, const struct directive *d, bool live)
         else if (strcmp(d->name, "continue") == 0)
                 r->flow = CONTINUE;
         else if (strcmp(d->name, "pass") != 0)
-                rc = read_expression(r, &v);
+                rc = read_values(r, &v);
         if (rc == 0 && live && strcmp(d->name, "echo") == 0)
                 rc = write_value(r, d->begin, v);
         return rc == 0 ? finish(r, d, live) : rc;

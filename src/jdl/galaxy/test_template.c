@@ -150,8 +150,44 @@ static void directives(void **state)
         refused("\n#while f(x)\n", "t:2: #while is not supported");
         refused("#if $n 5\n#end if", "'5' behind #if is not understood");
         refused("#for $x in $n\n#end for", "a for goes through a list, not a int");
-        refused("#set $d['x'] = 1\n", "#set is supported as");
+        refused("#set $d.x = 1\n", "#set is supported as");
+        refused("#set $a, 1 = 1, 2\n", "#set is supported as");
+        refused("#for $x of $list\n#end for\n", "#for is supported as");
         refused("#echo lambda x: x\n", "lambda is not supported");
+}
+
+static void targets(void **state)
+{
+        BUF_CLEANUP struct buf deep = {0};
+
+        (void)state;
+        written("#set $a, $b = $s.split()\n$b$a", "ba");
+        written("#set ($a, $b) = [1, 2]#$a$b#set a, (b, $c) = 3, (4, 5)#$a$b$c", "12345");
+        written("#set $a, $b = 1, 2\n#set $a, $b = $b, $a\n$a$b", "21");
+        written("#set $t = $n, 'x'\n$t#set $u = 1,#$u", "(5, 'x')(1,)");
+        written("#for $i, ($a, $b) in enumerate([(1, 2), (3, 4)])#$i$a$b #end for#", "012 134 ");
+        written("#for $x in 1, 'b'#$x#end for# ${ [a + c for (a, (b, c)) in [(1, (2, 3))]] }", "1b [4]");
+        written("#def f(x)\n#return $x, $x + 1\n#end def\n#set $a, $b = $f(1)\n$a$b", "12");
+        written("#set global $a, $b = 1, 2\n#def f()\n#return $a + $b\n#end def\n$f()", "3");
+        written("#set $m = {}\n#set $k = 'a'\n#set $m[$k] = 1\n#set $m['b'] = {'c': [1, 2]}\n"
+                "#set $m['b']['c'][-1] = 3\n#set $m[$k] += 1\n$m['a'] $m['b']['c']",
+                "2 [1, 3]");
+        written("#set $l = [1, 2]\n#set $l[0], $x = 7, 8\n$l$x", "[7, 2]8");
+        refused("\n#set $a, $b = [1, 2, 3]\n", "t:2: 2 names for what is no list of so many");
+        refused("#set $a, $b = 'xy'\n", "2 names for");
+        refused("#set $a, ($b, $c) = 1, 2\n", "2 names for");
+        refused("#set $a, $b += 1, 2\n", "#set is supported as");
+        refused("#set $new += 1\n", "no variable new");
+        refused("#set $list[3] = 1\n", "there is no item 3 of 3");
+        refused("#set $list['x'] = 1\n", "an index is a number");
+        refused("#set $s[0] = 'x'\n", "an item of a str cannot be set");
+        refused("#set $t = (1, 2)\n#set $t[0] = 1\n", "an item of a tuple cannot be set");
+        refused("#set $d['file']['ext'] = 'x'\n", "an item of a dict cannot be set");
+        refused("#set $a = [1]\n#set $a[0] = $a\n$a", "has no text");
+        refused("#for $a,$b,$c,$d,$e,$f,$g,$h,$i in []\n#end for\n", "more than 8 variables");
+        for (int i = 0; i < 200; i++)
+                buf_addz(&deep, i ? "(" : "#for ");
+        refused(buf_z(&deep), "nested too deep");
 }
 
 /* Whatever is written, it ends soon and is small. */
@@ -278,8 +314,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(placeholders), cmocka_unit_test(expressions), cmocka_unit_test(directives),
-                cmocka_unit_test(functions),    cmocka_unit_test(limits),      cmocka_unit_test(python),
-                cmocka_unit_test(sections),
+                cmocka_unit_test(targets),      cmocka_unit_test(functions),   cmocka_unit_test(limits),
+                cmocka_unit_test(python),       cmocka_unit_test(sections),
         };
         int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
