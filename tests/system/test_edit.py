@@ -102,3 +102,12 @@ def test_a_misspelled_keyword_is_no_attribute(shared):
     ad = shared.cli("show", "--ad", f"{request}.0")
     assert "requirments = true\n" in ad and 'Project = "x"\n' in ad
     shared.cli("rm", str(request))
+
+
+def test_a_word_as_an_amount_is_warned_of(shared):
+    request = shared.submit("executable = /bin/true\nqueue\n", "--hold")
+    told = shared.cli("edit", str(request), "request_memory=lots").err
+    assert "request_memory: lots is the name of an attribute and no amount" in told
+    assert shared.cli("edit", str(request), "request_memory=2G").err == ""
+    assert "memory: lots is" in shared.cli("resubmit", str(request), "--hold", "-a", "request_memory=lots").err
+    shared.cli("rm", str(request), str(request + 1))

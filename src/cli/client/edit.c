@@ -8,6 +8,7 @@
 #include "base/format/json.h"
 #include "base/mem.h"
 #include "cli/client/world.h"
+#include "cli/terminal/cli.h"
 #include "jdl/condor/condor.h"
 #include "jdl/condor/keywords.h"
 
@@ -216,6 +217,8 @@ int edit_read(const char *const *assignments, size_t count, enum edit_of what, s
                 r = err_set(err, -EINVAL, "a queue statement is no change of a job");
         if (r == 0)
                 add_changes(ret, &with.parts[0], &without.parts[0], all, count);
+        for (size_t i = 0; r == 0 && i < with.warning_count; i++)
+                cli_note("%s", with.warnings[i].text);
         form_deinit(&with);
         form_deinit(&without);
         free(all);

@@ -21,7 +21,8 @@ struct edit {
 bool edit_is_assignment(const char *word); /* true for NAME=..., false for an id */
 /* EDIT_JOBS: of existing jobs; EDIT_SUBMIT: of a submit, where any keyword may be set */
 enum edit_of { EDIT_JOBS, EDIT_SUBMIT };
-/* Reads the assignments. Returns 0, or -EINVAL with err. *ret is the caller's to deinit in both cases. */
+/* Reads the assignments, and prints the warnings that a submit file would cause. Returns 0, or -EINVAL with
+ * err. *ret is the caller's to deinit in both cases. */
 int edit_read(const char *const *assignments, size_t count, enum edit_of what, struct edit *ret,
               struct err *err);
 void edit_deinit(struct edit *e);

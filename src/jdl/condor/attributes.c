@@ -334,6 +334,12 @@ static void hint_at_name(void *arg, symbol name, bool target)
         } else if (near) {
                 reader_warn(h->reader, h->entry->at, "%s: no attribute is called " STR_FMT "; is %s meant?",
                             h->entry->keyword, STR_ARG(n), near);
+        } else if (str_istarts(str_of(h->attribute), STR("Request")) && str_ieq(str_trim(h->text), n) &&
+                   !names_known(n)) {
+                reader_warn(h->reader, h->entry->at,
+                            "%s: " STR_FMT " is the name of an attribute and no amount; "
+                            "a job without this attribute matches no place",
+                            h->entry->keyword, STR_ARG(n));
         }
 }
 
