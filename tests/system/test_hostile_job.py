@@ -861,6 +861,22 @@ def test_names_are_replaced_as_a_container_starts(moments):
             (shutil.rmtree if os.path.isdir(path) and not os.path.islink(path) else os.unlink)(path)
 
 
+def test_variables_of_a_job_do_not_say_what_its_container_shows(moments):
+    """What drover-init compares is the agent's word alone: a variable that is too long for the file of variables was podman's last word."""
+    one = moments
+    os.makedirs(f"{one.work}/in")
+    one.run(contained(one, "stat -c %D /proc"))
+    device = one.read("out").strip()
+    with open(f"{one.base}/moment.sh", "w", encoding="utf-8") as f:
+        f.write(f"mv {one.work}/in {one.work}/away; ln -s {one.dir}/agent {one.work}/in\n")
+    own = " ".join(f"DROVER_MOUNT_{n}={device}:1:{'/' * 4050}proc" for n in range(4))
+    job = one.submit(contained(one, "cat agent.key", environment=f'"{own}"'))
+    try:
+        assert re.search(REPLACED, held_for(one, job))
+    finally:
+        assert not one.exists("out") or "PRIVATE KEY" not in one.read("out")
+
+
 def test_folders_of_drovers_beneath_a_containers(moments):
     """They have nothing but the way to the sandbox there, by whatever name the folder above them was mounted, and stay where they are."""
     one = moments

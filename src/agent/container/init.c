@@ -30,7 +30,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/container/mounts.h"
+#include "run/container/container.h"
 
 static void __attribute__((noreturn, format(printf, 2, 3))) stop(int code, const char *fmt, ...)
 {

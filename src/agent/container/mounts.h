@@ -12,8 +12,6 @@
 #include "agent/model/attempt.h"
 #include "run/container/container.h"
 
-#define MOUNT_VARIABLE "DROVER_MOUNT_"
-
 struct mounts { /* storage for what a container_job borrows */
         struct container_mount *more;
         size_t count;

@@ -128,7 +128,8 @@ static void apptainer_environment(const char *prefix, char *const *envp, struct 
 {
         addf(out, "%s_NO_EVAL=1", prefix); /* do not evaluate values as shell code */
         for (; envp && *envp; envp++)
-                if (is_shell_name(*envp) && !str_starts(str_of(*envp), STR("HOME=")))
+                if (is_shell_name(*envp) && !str_starts(str_of(*envp), STR("HOME=")) &&
+                    !str_starts(str_of(*envp), STR(MOUNT_VARIABLE)))
                         addf(out, "%sENV_%s", prefix, *envp);
 }
 
@@ -141,6 +142,8 @@ void container_environment(const struct container_settings *s, enum container_en
                 return;
         }
         for (; envp && *envp; envp++) {
+                if (str_starts(str_of(*envp), STR(MOUNT_VARIABLE)))
+                        continue;
                 if (plain(*envp)) {
                         buf_addz(file, *envp);
                         buf_char(file, '\n');

@@ -27,6 +27,7 @@ enum container_pull { CONTAINER_MISSING, CONTAINER_NEVER, CONTAINER_ALWAYS };
 
 #define CONTAINER_FOLDER ".drover_container" /* .STEP in the sandbox: working folder of the engine */
 #define CONTAINER_LABEL  "org.drover.agent"  /* label of containers: the agent instance */
+#define MOUNT_VARIABLE   "DROVER_MOUNT_" /* variables for drover-init alone: what the agent has looked at */
 
 /* Settings of a queue's file under `container`. */
 struct container_settings {
@@ -127,7 +128,7 @@ bool container_shows_cwd(const struct container_job *j);
  * end, and not very long) go into *file, one a line; the rest become arguments. Engines differ in how they
  * read quotes in such files, and arguments can be seen by everybody who may list processes. Apptainer takes
  * variables from its own environment, with a prefix: *engine_env; variables whose name no shell accepts are
- * left out there. */
+ * left out there. A MOUNT_VARIABLE of the job's is left out everywhere: drover-init would believe it. */
 void container_environment(const struct container_settings *s, enum container_engine e, char *const *envp,
                            struct buf *file, struct args *words, struct args *engine_env);
 /* Appends the arguments that start the container, the engine's program first. Returns 0, or -EINVAL with

@@ -299,6 +299,22 @@ static void test_environment(void **state)
         assert_string_equal(words.v[9], "N=1\n2");
 }
 
+static void test_variables_of_its_init(void **state)
+{
+        static char *const env[] = {(char *)"DROVER_MOUNT_0=1:1:/proc", (char *)"DROVER_MOUNT_1=1:1:/\n",
+                                    (char *)"DROVER_MOUNTS=1", NULL};
+        struct container_settings s = {0};
+        ARGS_CLEANUP struct args words = {0}, own = {0};
+        BUF_CLEANUP struct buf file = {0};
+        (void)state;
+        container_environment(&s, CONTAINER_DOCKER, env, &file, &words, NULL);
+        assert_string_equal(buf_z(&file), "DROVER_MOUNTS=1\n");
+        assert_int_equal(words.n, 0);
+        container_environment(&s, CONTAINER_APPTAINER, env, &file, &words, &own);
+        assert_int_equal(own.n, 2);
+        assert_string_equal(own.v[1], "APPTAINERENV_DROVER_MOUNTS=1");
+}
+
 static void refused(const struct run_word *words, size_t count, const char *text)
 {
         struct container_settings s;
@@ -540,6 +556,7 @@ int main(void)
                 cmocka_unit_test(test_apptainer),
                 cmocka_unit_test(test_kept),
                 cmocka_unit_test(test_environment),
+                cmocka_unit_test(test_variables_of_its_init),
                 cmocka_unit_test(test_settings),
                 cmocka_unit_test(test_image),
                 cmocka_unit_test(test_names),
