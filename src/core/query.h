@@ -110,8 +110,11 @@ size_t core_part_variables(struct core *c, uint64_t request, uint32_t part, char
 /* Gives the members of a part, [*ret_first, *ret_end). 0, CORE_UNKNOWN. */
 int core_part_members(struct core *c, uint64_t request, uint32_t part, uint64_t *ret_first,
                       uint64_t *ret_end);
+/* Returns how many steps of evaluations, and of expansions, the core has taken. */
+uint64_t core_steps_taken(const struct core *c);
 /* Appends a member's text attribute as it was submitted, with macros expanded. 0; CORE_UNKNOWN; CORE_INVALID:
- * there is none, or it is no string. The result does not change while the job runs. */
+ * there is none, it is no string, it takes more than some 100 steps, or, where to->max is set, it is written
+ * in more than twice as many bytes. The result does not change while the job runs. */
 int core_member_text(struct core *c, uint64_t request, uint32_t member, symbol name, struct buf *to);
 /* Appends a text of the member's template with macros expanded. 0; CORE_UNKNOWN; CORE_INVALID: a macro cannot
  * be expanded. */

@@ -1,7 +1,9 @@
 """Expressions that take long, written to hold up the server: in constraints of calls and in jobs. Each ends at a limit, who wrote
 it is told which, and others are served all the while."""
+import contextlib
 import json
 import resource
+import uuid
 
 import pytest
 
@@ -9,6 +11,7 @@ import agents
 from drover import made, wait_until
 from test_hostile_client import MIB, World, described
 from test_hostile_requests import grows_by_less
+from test_users_staging import processor_s
 
 PATTERN = "(?:a?){12}[bc]d"
 LONG = "a" * 10000 + "d"
@@ -146,6 +149,81 @@ def test_a_listing_that_has_begun(world):
     said = world.cli("queue", str(made_id), "--constraint", text, code=1)
     assert f"past the limit of 20000 steps for job {made_id}.5000" in said.err
     world.api("POST", "/v1/actions", {"action": "remove", "ids": [str(made_id)]})
+
+
+# ---- expressions in place of texts ---------------------------------------------------------------------------------
+#
+# Texts of jobs are read for many things beside matching: for agents, listings, history, logs and notices. Each of these expressions is
+# below the limit of one.
+
+TEXT = f'strcat(string(regexp("{PATTERN}", MY.Long)))'
+
+
+@contextlib.contextmanager
+def takes_less(world, seconds):
+    """Less of a processor, whatever else this machine does."""
+    before = processor_s(world.server_pid())
+    yield
+    assert processor_s(world.server_pid()) - before < seconds
+
+
+def texts(parts=1, steps=1, late=(), long=LONG, **attributes):
+    part = {"attributes": {"Cmd": '"/bin/true"', "Long": f'"{long}"', "Requirements": "false", **attributes}, "steps": steps, "late": list(late)}
+    return {"uuid": str(uuid.uuid4()), "hold": True, "parts": [part] * parts}
+
+
+def an_agent(world):
+    """The one that there is, or a new one."""
+    if not world.agents("connected"):
+        agents.start(world, "cpus: 2\n", "n1")
+    return wait_until(lambda: world.agents("connected"))[0]
+
+
+def test_what_an_agent_is_told_of_a_job(world):
+    """The template of one job with nine hundred words for a batch system held the core for eighteen seconds."""
+    an_agent(world)
+    words = texts(Iwd='"/tmp"', Requirements="true", **{f"Slurm{n}": f"size({TEXT})" for n in range(900)})
+    with takes_less(world, 5):
+        request = world.api("POST", "/v1/requests", {**words, "hold": False}, 201)["id"]
+        wait_until(lambda: world.job(f"{request}.0")["state"] == "completed")
+    submit(world, "alice")
+
+
+@pytest.mark.parametrize("name", ["TransferInput", "TransferInputSizes", "TransferOutputRemaps", "HoldOnSubmit", "Args"])
+def test_texts_of_many_parts(world, name):
+    """Seven hundred of them in one submit held the core for some seconds."""
+    with takes_less(world, 5):
+        document = {**texts(700, long="a" * 6000 + "d", **{name: TEXT}), "hold": name != "HoldOnSubmit"}
+        status, said = world.as_user("mallory", "POST", "/v1/requests", document)
+        assert status == 201, said
+        submit(world, "alice")
+    world.as_user("mallory", "POST", "/v1/actions", {"action": "remove", "ids": [str(said["id"])]})
+
+
+def test_texts_of_jobs_in_history(world):
+    """They are read by one thread for all users. A page of three hundred jobs took eight seconds of it."""
+    request = world.as_user("mallory", "POST", "/v1/requests", texts(steps=600, Args=TEXT, LastRemoteHost=TEXT))[1]["id"]
+    world.as_user("mallory", "POST", "/v1/actions", {"action": "remove", "ids": [str(request)]})
+    wait_until(lambda: all(world.as_user("mallory", "GET", f"/v1/history?id={request}.{n}")[1]["jobs"] for n in (0, 300, 599)))
+    jobs, before = 0, 0
+    with takes_less(world, 6):
+        while before is not None:
+            page = world.as_user("mallory", "GET", f"/v1/history?id={request}&limit=10000&before={before}")[1]
+            jobs, before = jobs + len(page["jobs"]), page["next"]
+    assert jobs == 600
+
+
+def test_names_of_logs(world):
+    """Each job's is made for itself, when its lines are written. A hundred were made in one turn, of three seconds, and so on for all."""
+    domain = an_agent(world)["filesystem_domain"]
+    own = texts(steps=2000, late=["UserLog"], UserLog=f'{TEXT} == "$(Process)"', Iwd='"/tmp"', FileSystemDomain=json.dumps(domain))
+    many = texts(700, long="a" * 6000 + "d", UserLog='"/tmp/drover-log"', UserLogFormat=TEXT, SubmitHost=TEXT, FileSystemDomain=json.dumps(domain))
+    for document in own, many:
+        with takes_less(world, 8):
+            request = world.api("POST", "/v1/requests", document, 201)["id"]
+            for _ in range(20):
+                submit(world, "alice")
+        world.api("POST", "/v1/actions", {"action": "remove", "ids": [str(request)]}, 200)
 
 
 # ---- what an expression takes in memory -----------------------------------------------------------------------------

@@ -74,14 +74,19 @@ static void key_add(struct buf *key, uint64_t hash)
                 buf_char(key, (char)(hash >> 8 * i));
 }
 
+#define TEXT_STEPS 200u /* of the evaluations of all texts together: parts of a request come at once */
+
 void estimate_attach(struct core *c, const struct request *r, struct part *p)
 {
+        uint32_t steps_max = c->eval.steps_max;
         const struct job_template *t = p->job_template;
         BUF_CLEANUP struct buf key = {0};
         struct estimate *e;
         struct str text;
         uint64_t hash = LIKENESS_START;
 
+        c->eval.steps_max = TEXT_STEPS;
+        eval_share(&c->eval);
         buf_addz(&key, request_owner(r));
         e = find_below(c, &key, NULL);
         buf_char(&key, '\0');
@@ -99,6 +104,8 @@ void estimate_attach(struct core *c, const struct request *r, struct part *p)
         hash = likeness_add_amount(hash, (double)t->cpus);
         key_add(&key, likeness_add_amount(hash, input_bytes(c, t)));
         p->likes = find_below(c, &key, e);
+        eval_share_end(&c->eval);
+        c->eval.steps_max = steps_max;
         eval_reset(&c->eval);
 }
 

@@ -346,6 +346,11 @@ int core_part_members(struct core *c, uint64_t request, uint32_t part, uint64_t 
         return 0;
 }
 
+uint64_t core_steps_taken(const struct core *c)
+{
+        return core_steps(c);
+}
+
 int core_member_text(struct core *c, uint64_t request, uint32_t member, symbol name, struct buf *to)
 {
         const struct request *r = request_find(c, request);

@@ -246,14 +246,18 @@ int core_draft_some(struct core_draft *d, bool *ret_more, struct err *err)
         return e ? CORE_INVALID : 0;
 }
 
+#define HOLD_STEPS 200u /* of the evaluation of one part's HoldOnSubmit: all parts are asked at once */
+
 static void hold_on_submit(struct core *c, const struct submission *s, uint64_t id)
 {
         struct request *r = request_find(c, id);
+        uint32_t steps_max = c->eval.steps_max;
         struct event e = {.type = EVENT_HELD,
                           .request = id,
                           .code = CORE_HOLD_SUBMIT,
                           .reason = STR("submitted on hold at user's request")};
 
+        c->eval.steps_max = HOLD_STEPS;
         for (size_t i = 0; i < r->part_count; i++) {
                 const struct part *p = &r->parts[i];
                 bool hold = s->hold;
@@ -263,6 +267,7 @@ static void hold_on_submit(struct core *c, const struct submission *s, uint64_t 
                 if (hold && p->count)
                         set_add_range(&e.members, p->first, (uint64_t)p->first + p->count);
         }
+        c->eval.steps_max = steps_max;
         eval_reset(&c->eval);
         if (set_count(&e.members))
                 core_emit(c, &e, NULL);

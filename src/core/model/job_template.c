@@ -155,7 +155,7 @@ static int read_attributes(struct core *c, struct job_template *t, const struct 
         return 0;
 }
 
-#define STEPS_MAX  10000      /* of the evaluation of one attribute */
+#define STEPS_MAX  10000      /* of the evaluations of all attributes together */
 #define NUMBER_MAX 1000000000 /* largest number of seconds, megabytes or processors */
 
 static int64_t read_number(struct core *c, const struct job_template *t, symbol name, int64_t otherwise)
@@ -227,6 +227,7 @@ static struct eval always_the_same(struct core *c)
         c->eval.random = 0;
         c->eval.steps_max = STEPS_MAX;
         c->eval.clock_ns = NULL;
+        eval_share(&c->eval);
         return was;
 }
 
@@ -234,6 +235,7 @@ static void always_the_same_end(struct core *c, const struct eval *was)
 {
         c->eval.now_s = was->now_s;
         c->eval.random = was->random;
+        eval_share_end(&c->eval);
         c->eval.steps_max = was->steps_max;
         c->eval.clock_ns = was->clock_ns;
 }

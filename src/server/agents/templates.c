@@ -606,6 +606,7 @@ Drover__Template *templates_make(struct server *s, struct message *m, uint64_t r
                 return NULL;
         attributes_intern(&k.attr, core_symbols(s->core));
         expressions_eval_init(&k.eval, r.submitted_ms / 1000);
+        eval_share(&k.eval); /* what comes behind the limit of one expression has no value */
         k.eval.random = request;
         k.names = symbols_use_new(core_symbols(s->core), STR_NONE);
         k.late = ad_new(core_symbols(s->core));

@@ -28,6 +28,7 @@
 #define PAGE_BYTES   (4u << 20) /* size of its tasks' texts at which a page ends */
 /* history rows read for a page; the page may then be short, and has a next one */
 #define LOOKED_MAX 20000
+#define PAGE_NS    500000000 /* processor time of the reader's thread at which a page ends likewise */
 #define SLICE_NS   4000000
 #define TAGS_MAX   64
 #define NAMES      STR(TES_ATTRIBUTE ",RemoveReason")
@@ -236,6 +237,7 @@ struct show {
         bool in_history;
         /* where the next page continues: the request in the queue, the row in history */
         uint64_t after, before;
+        int64_t end_ns; /* thread time at which the page ends */
         bool more;
         size_t looked, bytes;
         struct past *past;
@@ -563,7 +565,8 @@ static int on_row(void *arg, uint64_t row, const struct past_job *h)
         struct show *x = arg;
         struct row *r = &x->tasks[x->count].row;
 
-        if (page_is_full(x) || x->looked == LOOKED_MAX || x->call->arena.used > 4 * PAGE_BYTES) {
+        if (page_is_full(x) || x->looked == LOOKED_MAX || x->call->arena.used > 4 * PAGE_BYTES ||
+            (x->looked % 16 == 15 && clock_thread_ns() > x->end_ns)) {
                 x->more = true;
                 return 1;
         }
@@ -586,6 +589,7 @@ static void read_history(struct server *s, struct call *c)
         x->in_history = true;
         x->past = s->past;
         x->call = c;
+        x->end_ns = clock_thread_ns() + PAGE_NS;
         r = store_history_query(s->store, &q, on_row, x, &err);
         if (r < 0)
                 call_fail_err(c, 500, "store", &err);

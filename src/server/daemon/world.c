@@ -50,7 +50,7 @@ static void print_trace(struct server *s, const struct event *e, struct buf *out
         if (ad) {
                 struct eval eval;
 
-                expressions_eval_init(&eval, e->at_ms / 1000);
+                expressions_read_init(&eval, e->at_ms / 1000);
                 if (eval_string(&eval, ad, NULL, name, &trace) && trace.n <= ORIGIN_TRACE_MAX)
                         buf_str(out, trace);
                 eval_deinit(&eval);

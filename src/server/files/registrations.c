@@ -150,17 +150,12 @@ static bool literal(struct server *s, struct str expression, struct buf *to)
         struct symbols *y = core_symbols(s->core);
         symbol name = symbols_intern(y, STR(ATTRIBUTE));
         struct ad *ad = ad_new(y);
-        struct eval ev;
-        struct str text;
-        bool ok = ad_set_text(ad, name, expression, NULL) == 0;
+        struct value v;
+        bool ok = ad_set_text(ad, name, expression, NULL) == 0 && ad_literal(ad, name, &v) &&
+                  v.type == VALUE_STRING;
 
-        if (ok) {
-                expressions_eval_init(&ev, 0);
-                ok = eval_string(&ev, ad, NULL, name, &text);
-                if (ok)
-                        buf_str(to, text);
-                eval_deinit(&ev);
-        }
+        if (ok)
+                buf_str(to, v.string);
         ad_free(ad);
         return ok;
 }

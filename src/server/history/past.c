@@ -212,7 +212,7 @@ bool past_row(struct past *p, const struct past_job *h, struct constraint *filte
                 ad_free(ad);
                 return false;
         }
-        expressions_eval_init(&ev, h->ended_ms / 1000);
+        expressions_read_init(&ev, h->ended_ms / 1000);
         *ret = (struct row){
                 .request = h->request,
                 .member = h->member,

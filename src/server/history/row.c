@@ -65,7 +65,7 @@ static void load_part(struct row_maker *m, uint64_t request, uint32_t part)
                 core_request_get(m->server->core, request, &r) == 0 ? arena_str(m->arena, r.owner) : STR_NONE;
         if (!ad)
                 return;
-        expressions_eval_init(&ev, r.submitted_ms / 1000);
+        expressions_read_init(&ev, r.submitted_ms / 1000);
         m->cmd = text_of(m, &ev, ad, m->attr->Cmd, &m->cmd_late);
         m->args = text_of(m, &ev, ad, m->attr->Arguments, &m->args_late);
         if (m->args.n == 0)

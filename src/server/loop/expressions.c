@@ -14,6 +14,19 @@ void expressions_eval_init(struct eval *ev, int64_t now_s)
         ev->clock_ns = expressions_clock_ns;
 }
 
+void expressions_read_init(struct eval *ev, int64_t now_s)
+{
+        expressions_eval_init(ev, now_s);
+        ev->steps_max = EXPRESSIONS_READ_STEPS;
+        eval_share(ev);
+}
+
+void expressions_read_next(struct eval *ev)
+{
+        eval_share_end(ev);
+        eval_share(ev);
+}
+
 uint64_t expressions_clock_ns(void)
 {
         return (uint64_t)clock_thread_ns();

@@ -11,6 +11,13 @@
 void expressions_eval_init(struct eval *ev, int64_t now_s);
 uint64_t expressions_clock_ns(void); /* the clock of these limits, for evaluations by the core */
 
+/* For values of an ad that are shown, kept or passed on, most of which are literals: all evaluations from
+ * expressions_read_init or expressions_read_next on may take EXPRESSIONS_READ_STEPS together. What comes
+ * after is an error. */
+#define EXPRESSIONS_READ_STEPS 200u
+void expressions_read_init(struct eval *ev, int64_t now_s);
+void expressions_read_next(struct eval *ev); /* the values of another ad follow */
+
 #define CONSTRAINT_STEPS_MAX     2000000u /* for all jobs of a call; the next one is added for each job */
 #define CONSTRAINT_STEPS_PER_JOB 100u     /* for each job that was evaluated */
 #define CONSTRAINT_NAMES_MAX     10000u   /* new attribute names that a constraint may introduce */

@@ -11,6 +11,7 @@
 #define TEXT_MAX  1000 /* bytes shown of a command or a reason */
 #define VALUE_MAX 2000 /* bytes shown of an attribute */
 #define NAMES_MAX 50
+#define PRINT_MAX (64u << 10) /* bytes of attributes that are printed for one job */
 
 const char *const notice_names[NOTICE_WHATS] = {"completed", "failed", "held", "removed", "started"};
 
@@ -41,7 +42,7 @@ static struct look look_at(const struct notice_job *j)
 {
         struct look l = {.ad = j->ad};
 
-        expressions_eval_init(&l.eval, j->at_ms / 1000);
+        expressions_read_init(&l.eval, j->at_ms / 1000);
         return l;
 }
 
@@ -159,16 +160,19 @@ static void each_asked(struct look *l, void (*fn)(void *arg, struct str name, st
 {
         struct str rest = text(l, "EmailAttributes"), part, word;
         unsigned left = NAMES_MAX;
+        size_t printed = 0;
 
         while (str_cut(&rest, ',', &part))
-                while (str_word(&part, &word) && left-- > 0) {
+                while (str_word(&part, &word) && left > 0 && printed < PRINT_MAX) {
                         BUF_CLEANUP struct buf b = {0};
                         symbol s = symbols_find(ad_symbols(l->ad), word);
                         const struct expr *e = s ? ad_find(l->ad, s) : NULL;
 
+                        left--;
                         if (!e)
                                 continue;
                         expr_print(&b, e, ad_symbols(l->ad));
+                        printed += b.n;
                         fn(arg, symbols_name(ad_symbols(l->ad), s), str_head(buf_view(&b), VALUE_MAX));
                 }
 }

@@ -9,8 +9,9 @@
 #include "core/query.h"
 #include "server/userlog/private.h"
 
-#define LATE_COST 8 /* cost of a member whose path must be expanded, in members */
-#define AD_COST   4 /* cost of a member whose events are XML or JSON */
+#define LATE_COST 8  /* cost of a member whose path must be expanded, in members */
+#define AD_COST   4  /* cost of a member whose events are XML or JSON */
+#define STEPS     20 /* steps of the core that cost as much as a member */
 
 struct userlog *userlog_new(void)
 {
@@ -339,7 +340,7 @@ static void add_lines(struct server *s, struct entry *e, uint32_t member, const 
 
 bool entry_step(struct server *s, struct channel *c, struct entry *e, size_t *budget)
 {
-        uint64_t m = set_next(&e->members, e->at.member);
+        uint64_t m = set_next(&e->members, e->at.member), steps = core_steps_taken(s->core);
         BUF_CLEANUP struct buf path = {0};
         const struct logged_part *p;
         struct buf *text;
@@ -362,6 +363,7 @@ bool entry_step(struct server *s, struct channel *c, struct entry *e, size_t *bu
         channel_added(c, text->n - before);
 next:
         e->at.member = m + 1;
+        cost += (size_t)(core_steps_taken(s->core) - steps) / STEPS;
         *budget -= *budget < cost ? *budget : cost;
         return true;
 }

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/system/clock.h"
 #include "server/api/jobs/jobs.h"
 #include "server/api/routes.h"
 #include "server/loop/ids.h"
@@ -10,6 +11,7 @@
 #define LIMIT_MAX     10000
 #define LOOKED_MAX    20000       /* rows read for a page; a page may then be short, and has a "next" */
 #define PAGE_BYTES    (16u << 20) /* size of a page's rows at which it ends in the same way */
+#define PAGE_NS       500000000   /* processor time of the reader's thread, likewise */
 
 struct history {
         struct ids ids;
@@ -18,6 +20,7 @@ struct history {
         struct row *rows;
         size_t count, looked;
         uint64_t last_row;
+        int64_t end_ns; /* thread time at which the page ends */
         bool more;
         struct constraint filter;
         struct past *past;
@@ -67,7 +70,8 @@ static int on_row(void *arg, uint64_t row, const struct past_job *r)
 
         if (h->filter.error)
                 return 1;
-        if (h->count == h->limit || h->looked == LOOKED_MAX || h->call->arena.used > PAGE_BYTES) {
+        if (h->count == h->limit || h->looked == LOOKED_MAX || h->call->arena.used > PAGE_BYTES ||
+            (h->looked % 16 == 15 && clock_thread_ns() > h->end_ns)) {
                 h->more = true;
                 return 1;
         }
@@ -88,6 +92,7 @@ static void read_rows(struct server *s, struct call *c)
 
         h->past = s->past;
         h->call = c;
+        h->end_ns = clock_thread_ns() + PAGE_NS;
         if (h->ids.count == 1) {
                 q.request = h->ids.items[0].request;
                 q.has_member = h->ids.items[0].some && set_count(&h->ids.items[0].members) == 1;

@@ -118,6 +118,7 @@ static void write_queue(struct listing *l, const struct core_queue_view *q)
         json_close(j, '}');
         json_close(j, '}');
         eval_reset(&l->eval);
+        expressions_read_next(&l->eval);
 }
 
 /* Returns why the agent gets no jobs, from its node's record; NULL: it gets jobs. */
@@ -221,7 +222,7 @@ static void read_agents(struct server *s, struct call *c)
                 prepare_listing(s, c, l);
         l->full = false;
         l->end_ns = clock_mono_ns() + SLICE_NS;
-        expressions_eval_init(&l->eval, clock_wall_ms() / 1000);
+        expressions_read_init(&l->eval, clock_wall_ms() / 1000);
         core_queues(s->core, on_queue, l);
         if (!l->full)
                 end_agent(l);

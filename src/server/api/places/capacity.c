@@ -82,6 +82,7 @@ static void on_queue(void *arg, const struct core_queue_view *q)
                 add_room(&x->all, &r);
         }
         eval_reset(&x->eval);
+        expressions_read_next(&x->eval);
 }
 
 static void read_capacity(struct server *s, struct call *c)
@@ -100,7 +101,7 @@ static void read_capacity(struct server *s, struct call *c)
 
         if (str_eqz(call_query(c, "kinds"), "1"))
                 x.kinds = pool_kinds_new(s->core, clock_wall_ms() / 1000);
-        expressions_eval_init(&x.eval, clock_wall_ms() / 1000);
+        expressions_read_init(&x.eval, clock_wall_ms() / 1000);
         core_queues(s->core, on_queue, &x);
         end_agent(&x);
         eval_deinit(&x.eval);

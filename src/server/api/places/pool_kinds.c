@@ -95,7 +95,7 @@ struct pool_kinds *pool_kinds_new(struct core *c, int64_t now_s)
         k->node_cpus = symbols_intern(y, STR("NodeCpus"));
         k->node_memory = symbols_intern(y, STR("NodeMemory"));
         attributes_intern(&k->attr, y);
-        expressions_eval_init(&k->eval, now_s);
+        expressions_read_init(&k->eval, now_s);
         return k;
 }
 
@@ -425,6 +425,7 @@ void pool_kinds_add(struct pool_kinds *k, const struct core_queue_view *q)
         if (is)
                 count_room(k, q, is);
         eval_reset(&k->eval);
+        expressions_read_next(&k->eval);
 }
 
 /* ---- reducing the number */
