@@ -267,6 +267,19 @@ def test_a_peer_that_means_harm(instance):
     instance.write("go", "")
 
 
+def test_calls_that_take_long(instance):
+    """An attribute of a MiB with a macro is made for each call that asks for it. Its owner's jobs are refused then, for as long as they have taken
+    more of the server's time than they may; calls that take no time are answered again."""
+    instance.up()
+    _, path = paused(instance, **{"+Large": '"' + "x" * 1000000 + '$(Process)"'})
+    peer = Peer(path)
+    said = [peer.ask({"op": "get_attribute", "name": "Large"}) for _ in range(300)]
+    assert "data" in said[0] and any("more of the server's time than they may" in one.get("text", "") for one in said)
+    wait_until(lambda: "data" in peer.ask({"op": "get_attribute", "name": "ProcId"}))
+    peer.close()
+    instance.write("go", "")
+
+
 def test_who_has_not_asked_for_it(drover):
     """No socket without want_io_proxy; and nothing for another attempt than the agent's own."""
     drover.run(program(drover, "echo ${DROVER_CHIRP-none}; ls -a $DROVER_SCRATCH; chirp whoami; true", want_io_proxy="false"))

@@ -10,6 +10,7 @@ import threading
 import pytest
 
 from drover import parent, processes, sh, wait_until
+from test_hostile_expressions import takes_less, texts, TEXT
 
 MAILER = """#!/bin/sh
 # Keeps each mail, its arguments first, in a file of its own; fails while "broken" is there.
@@ -304,6 +305,18 @@ def test_hooks_where_they_may_not_go(instance, receiver):
     # localhost is a name that the list has; where it leads is one that it has, too
     instance.run(sh("exit 0", webhook=f"http://localhost:{receiver.port}/by-name"))
     wait_until(lambda: [g for g in receiver.got if g[0] == "/by-name"])
+
+
+def test_expressions_take_no_more_time_than_their_user_has(instance, box):
+    """A thousand jobs with five expressions each held the core for more than half a minute. Those that took the time are told by number."""
+    instance.up()
+    document = texts(steps=100, JobNotification="1", Args=TEXT, JobBatchName=TEXT, EmailAttributes=TEXT, MemoryUsage=TEXT)
+    document["parts"] = [{**part, "attributes": {**part["attributes"], "NotifyUser": f'"u{n}@example.org"'}} for n, part in enumerate(document["parts"] * 10)]
+    request = instance.api("POST", "/v1/requests", {**document, "hold": False}, 201)["id"]
+    with takes_less(instance, 10):
+        assert instance.api("POST", "/v1/actions", {"action": "hold", "ids": [str(request)]}, 200)["affected"] == 1000
+        wait_until(lambda: len(box.mails()) == 10)
+    assert {m["Subject"] for m in box.mails()} == {"[Drover] 100 jobs: 100 held"}
 
 
 def test_an_address_behind_a_name_is_looked_at(instance, receiver):

@@ -188,8 +188,9 @@ int core_chirp_get(struct core *c, const char *agent, const struct core_attempt 
 
         if (r)
                 return r;
-        ad = member_ad(c, j->request, at->member, j);
         s = symbols_find(c->symbols, name);
+        ad = member_ad_some(c, j->request, at->member, j, &s, 1);
+        s = symbols_find(c->symbols, name); /* the ad may be the first to have it */
         x = s ? ad_find(ad, s) : NULL;
         if (x)
                 expr_print(to, x, c->symbols);

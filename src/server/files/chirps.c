@@ -10,8 +10,13 @@
 #include "server/agents/agents.h"
 #include "server/agents/message.h"
 #include "server/files/launches.h"
+#include "server/loop/allowance.h"
 
 #define ASKED_MAX 2000
+/* Time of the core's thread that calls of one owner's jobs take: at once, and in each second. A call takes
+ * some 20 µs, but one that asks for an attribute of megabytes takes a thousand times as long. */
+#define BURST_NS 200000000
+#define PER_S_NS 100000000
 /* an agent that has not answered after this time will not answer; the caller has given up earlier */
 #define LATE_MS 120000
 
@@ -23,6 +28,7 @@ struct question { /* a call about a file, sent to an agent */
 struct chirps {
         struct idmap *questions;
         struct share *share; /* limits open questions by owner */
+        struct allowances *time;
         uint64_t last;
 };
 
@@ -32,6 +38,7 @@ struct chirps *chirps_new(void)
 
         x->questions = idmap_new();
         x->share = share_new(ASKED_MAX);
+        x->time = allowances_new(BURST_NS, PER_S_NS);
         return x;
 }
 
@@ -57,6 +64,7 @@ void chirps_free(struct chirps *x)
                 question_free(x, v);
         idmap_free(x->questions);
         share_free(x->share);
+        allowances_free(x->time);
         free(x);
 }
 
@@ -194,7 +202,7 @@ static void send_file_call(struct server *s, const struct agent *a, uint64_t num
 
 static void ask_file(struct server *s, struct command *c, struct agent *a, const struct core_attempt *at)
 {
-        BUF_CLEANUP struct buf folder = {0}, domain = {0};
+        BUF_CLEANUP struct buf folder = {.max = 4096}, domain = {.max = 1024};
         struct symbols *names = core_symbols(s->core);
         struct core_request r;
         struct agent *has;
@@ -268,7 +276,7 @@ void chirps_agent_gone(struct server *s, const char *agent)
 
 /* ---- calls */
 
-void chirps_ask(struct server *s, struct command *c, struct agent *a)
+static void chirp_do(struct server *s, struct command *c, struct agent *a)
 {
         const struct command_chirp *x = &c->chirp;
         const struct core_attempt at = {x->request, x->member, x->fence};
@@ -303,4 +311,25 @@ void chirps_ask(struct server *s, struct command *c, struct agent *a)
                 refuse(s, c->session, x->serial, errno_of(r), err.text);
         else
                 accept(s, c->session, x->serial, buf_view(&text), kept ? TURN_DURABLE : TURN_READ);
+}
+
+void chirps_ask(struct server *s, struct command *c, struct agent *a)
+{
+        struct allowances *time = s->chirps->time;
+        int64_t began_ns = clock_thread_ns();
+        struct core_request r;
+
+        if (core_request_get(s->core, c->chirp.request, &r) != 0) {
+                chirp_do(s, c, a);
+                return;
+        }
+        BUF_CLEANUP struct buf owner = {0};
+        buf_str(&owner, r.owner);
+        if (!allowance_left(time, buf_view(&owner), clock_boot_ms())) {
+                refuse(s, c->session, c->chirp.serial, EAGAIN,
+                       "the calls of your jobs take more of the server's time than they may");
+                return;
+        }
+        chirp_do(s, c, a);
+        allowance_spend(time, buf_view(&owner), clock_thread_ns() - began_ns);
 }

@@ -15,6 +15,7 @@
 #include "base/system/uuid.h"
 #include "core/query.h"
 #include "notify/notify.h"
+#include "server/loop/allowance.h"
 #include "server/loop/turn.h"
 #include "server/notices/text.h"
 
@@ -22,6 +23,10 @@
 #define BURST        10 /* notices to one user in a row */
 #define RETRY_MAX_MS 3600000
 #define WARN_MS      60000
+/* Time of the core's thread that is taken for telling one user's jobs in full, at once and in each second.
+ * Most take some 50 µs; what a user's expressions take is up to the user. */
+#define BURST_NS 50000000
+#define PER_S_NS 20000000
 
 struct notice {
         struct notice *next, *next_changed;
@@ -50,6 +55,7 @@ struct notices {
         struct idmap *requests; /* request → struct subscription */
         struct map *open;       /* kind, owner and address → open notice */
         struct map *by_id, *owners;
+        struct allowances *time;
         struct notice *first, **last, *changed;
         int64_t warned_ms;
         symbol notification, notify_user, webhook, success;
@@ -91,6 +97,7 @@ struct notices *notices_new(void)
         n->open = map_new();
         n->by_id = map_new();
         n->owners = map_new();
+        n->time = allowances_new(BURST_NS, PER_S_NS);
         n->last = &n->first;
         return n;
 }
@@ -125,6 +132,7 @@ void notices_free(struct notices *n)
         map_free(n->open);
         map_free(n->by_id);
         map_free(n->owners);
+        allowances_free(n->time);
         free(n);
 }
 
@@ -344,8 +352,11 @@ static void tell_part(struct server *s, const struct subscription_part *p, struc
         }
 }
 
+/* Returns whether another job is told in full: it has the room, and its owner the time. */
 static bool room_for_rows(struct server *s, const struct subscription_part *p, struct str owner)
 {
+        if (!allowance_left(s->notices->time, owner, clock_boot_ms()))
+                return false;
         for (int kind = NOTIFY_MAIL; kind <= NOTIFY_HOOK; kind++) {
                 struct notice *x =
                         p->to[kind] ? notice_get(s, (enum notify_kind)kind, owner, p->to[kind]) : NULL;
@@ -385,6 +396,7 @@ static void tell_members(struct server *s, struct subscription *t, const struct 
                         continue;
                 for (m = set_next(&e->members, m); m < p->end && room_for_rows(s, p, r.owner);
                      m = set_next(&e->members, m + 1)) {
+                        int64_t began_ns = clock_thread_ns();
                         struct ad *ad;
 
                         if (what == NOTICE_STARTED && !first_start(s, t, e->request, (uint32_t)m))
@@ -394,6 +406,7 @@ static void tell_members(struct server *s, struct subscription *t, const struct 
                         j.ad = ad;
                         tell_part(s, p, r.owner, &j, 1);
                         ad_free(ad);
+                        allowance_spend(s->notices->time, r.owner, clock_thread_ns() - began_ns);
                 }
                 j.ad = NULL;
                 if (m < p->end && what != NOTICE_STARTED)
@@ -449,6 +462,8 @@ void notices_ended(struct server *s, const struct past_job *f)
         const struct subscription_part *p;
         struct symbols *symbols = core_symbols(s->core);
         struct symbols_use *names, *before;
+        int64_t began_ns = clock_thread_ns();
+        const struct ad *all;
         struct ad *ad;
         size_t i = 0;
 
@@ -457,18 +472,26 @@ void notices_ended(struct server *s, const struct past_job *f)
         if (!t || i == t->count || t->parts[i].asked == ASKED_NEVER)
                 return;
         p = &t->parts[i];
+        all = core_request_ad(s->core, f->request, (uint32_t)i);
+        if (!allowance_left(s->notices->time, f->owner, clock_boot_ms())) {
+                j.what = ending(s->notices, f, all);
+                if (wanted(p, j.what, 0))
+                        tell_part(s, p, f->owner, &j, 1);
+                return;
+        }
         names = symbols_use_new(symbols, STR_NONE);
         before = symbols_use_set(symbols, names);
         if (ad_parse(symbols, f->data, CLASSAD_NEW, &ad, NULL) != 0)
                 ad = ad_new(symbols);
         symbols_use_set(symbols, before);
-        ad_set_parent(ad, core_request_ad(s->core, f->request, (uint32_t)i));
+        ad_set_parent(ad, all);
         j.what = ending(s->notices, f, ad);
         j.ad = ad;
         if (wanted(p, j.what, 0))
                 tell_part(s, p, f->owner, &j, 1);
         ad_free(ad);
         symbols_use_free(names);
+        allowance_spend(s->notices->time, f->owner, clock_thread_ns() - began_ns);
 }
 
 /* ---- checks at the submit */
