@@ -21,7 +21,10 @@ void cost_price(struct buf *out, struct view price)
         struct buf text BUF_CLEANUP = {0};
 
         view_text(price, &text);
-        buf_printf(out, "%.4g", strtod(buf_z(&text), NULL));
+        if (!view_there(price))
+                buf_char(out, '-');
+        else
+                buf_printf(out, "%.4g", strtod(buf_z(&text), NULL));
 }
 
 static void add_cells(struct table *t, struct view cost)

@@ -8,7 +8,7 @@ struct cli;
 /* Prints a further table of the cost at each place; places without a cost are left out. `parts`: the places
  * are of several parts of a request, whose number is the first column. */
 void cost_print_table(const struct cli *cli, struct view places, bool parts);
-/* Appends a price with four digits. */
+/* Appends a price with four digits; "-" for null. */
 void cost_price(struct buf *out, struct view price);
 /* Appends a time: "in 3:07 (14:02:11)", or "now"; "-" for 0. */
 void cost_time(struct buf *out, int64_t at_ms, int64_t now_ms);

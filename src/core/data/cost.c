@@ -95,6 +95,16 @@ static void add_price(const struct part *p, double price, struct core_cost *ret)
                 ret->price_ms = to_ms(ret->price * p->job_template->price_weight * 1e6);
 }
 
+void cost_set_run(const struct part *p, const struct queue *q, int64_t run_ms, struct core_cost *cost)
+{
+        cost->total_ms += run_ms - cost->run_ms - cost->price_ms;
+        cost->run_ms = run_ms;
+        cost->price = 0;
+        cost->price_ms = 0;
+        add_price(p, q->price, cost);
+        cost->total_ms += cost->price_ms;
+}
+
 /* Adds the terms that do not depend on the files held. */
 static void add_place(struct core *c, const struct part *p, const struct cost_class *x, double price,
                       struct core_cost *ret)

@@ -35,6 +35,8 @@ static inline int64_t cost_input_ms(const struct core_cost *cost)
 {
         return cost->link_ms + cost->fetch_ms + cost->image_ms + cost->environment_ms;
 }
+/* Replaces the run time, and with it the price, of a job of the part at q. */
+void cost_set_run(const struct part *p, const struct queue *q, int64_t run_ms, struct core_cost *cost);
 /* Removes the load of current transfers from the cost, for a job that starts much later. */
 void cost_without_traffic(struct core_cost *cost);
 /* Returns how long the job holds its processors. */

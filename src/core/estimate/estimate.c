@@ -192,6 +192,17 @@ static struct expected expect(struct core *c, const struct part *p, double slow)
         return x;
 }
 
+/* Returns the prediction for what is shown: the time of other programs stands for nobody's, so the allowed
+ * time comes before it. */
+static struct expected expect_shown(struct core *c, const struct part *p, double slow)
+{
+        struct expected x = expect(c, p, slow);
+
+        if (x.source > ESTIMATE_SAID && p->job_template->allowed_ms)
+                x = (struct expected){(double)p->job_template->allowed_ms, ESTIMATE_ALLOWED, ESTIMATE_LAST};
+        return x;
+}
+
 static unsigned spread_of(const struct expected *x)
 {
         return (unsigned)x->source * 3 + (x->runs < 2 ? 0 : x->runs < ESTIMATE_LAST ? 1 : 2);
@@ -223,6 +234,13 @@ bool estimate_is_close(const struct part *p)
 
         return p->job_template->expected_ms || p->job_template->allowed_ms ||
                (like && (like->count || (like->above && like->above->count)));
+}
+
+int64_t estimate_shown_ms(struct core *c, const struct part *p, double slow, bool *ret_known)
+{
+        if (ret_known)
+                *ret_known = estimate_is_close(p);
+        return (int64_t)expect_shown(c, p, slow).ms;
 }
 
 uint64_t estimate_bytes_out(const struct part *p)
@@ -265,7 +283,7 @@ static int64_t half(struct core *c, const struct part *p, const struct expected 
 void estimate_bounds(struct core *c, const struct part *p, const struct queue *q, int64_t ran_ms,
                      struct estimate_bounds *ret)
 {
-        struct expected x = expect(c, p, estimate_slowness(q));
+        struct expected x = expect_shown(c, p, estimate_slowness(q));
 
         ret->half_ms = half(c, p, &x, ran_ms);
         ret->most_ms = quantile(c, p, &x, MOST, ran_ms);
@@ -303,6 +321,19 @@ int64_t estimate_end_ms(struct core *c, struct job *j)
         j->ends_at_ms = c->now_ms;
         j->ends_due_ms = c->now_ms + (age / 50 < ENDS_MAX_MS ? age / 50 : ENDS_MAX_MS);
         return j->ends_ms;
+}
+
+int64_t estimate_forecast_end_ms(struct core *c, struct job *j, bool guess)
+{
+        const struct part *p = request_part(j->request, j->member, NULL);
+
+        if (guess ? estimate_is_blind(c, p) : !estimate_is_close(p))
+                return 0;
+        if (guess || expect_shown(c, p, estimate_slowness(j->queue)).source != ESTIMATE_ALLOWED)
+                return estimate_end_ms(c, j);
+        if (job_state_runs(j->state))
+                return j->started_ms + p->job_template->allowed_ms;
+        return c->now_ms + busy_queue_ms(c, j->queue) + p->job_template->allowed_ms;
 }
 
 /* ---- results */

@@ -72,7 +72,12 @@ bool estimate_is_blind(struct core *c, const struct part *p);
 /* Returns whether the prediction is worth showing: jobs of its program with similar arguments have run to
  * their end, or its author gave a time. */
 bool estimate_is_close(const struct part *p);
-/* Computes the bounds of the whole run of a member at q that has run for ran_ms (0: not started). */
+/* Returns the run time for forecasts that are shown, at a place that takes `slowness` times as long: the
+ * prediction if it is close, else the allowed time. *ret_known (NULL is fine): false if there is neither;
+ * then it is the time of other programs. */
+int64_t estimate_shown_ms(struct core *c, const struct part *p, double slowness, bool *ret_known);
+/* Computes the bounds of the whole run of a member at q that has run for ran_ms (0: not started). They are
+ * worth showing only if estimate_is_close; without a close prediction the allowed time counts. */
 void estimate_bounds(struct core *c, const struct part *p, const struct queue *q, int64_t ran_ms,
                      struct estimate_bounds *ret);
 double estimate_slowness(const struct queue *q); /* slowness of the place; 1 for NULL */
@@ -85,6 +90,9 @@ void estimate_ends(struct core *c, const struct job *j, struct estimate_bounds *
 /* Returns the attempt's end by its remaining time, for plans, from a cache at most a minute old, and younger
  * than a fiftieth of the attempt's age. */
 int64_t estimate_end_ms(struct core *c, struct job *j);
+/* Returns the attempt's end for a forecast: as estimate_end_ms, unless the prediction is not close: then by
+ * the allowed time; 0: not known. With `guess`, 0 only if estimate_is_blind. */
+int64_t estimate_forecast_end_ms(struct core *c, struct job *j, bool guess);
 struct unpack;
 /* learned.h: packs the estimates with the most runs; unpacking keeps, for each, the one with more runs. */
 void estimates_pack(struct core *c, struct buf *out);

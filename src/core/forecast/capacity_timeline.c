@@ -89,7 +89,7 @@ void timeline_sample_next(struct timeline_sample *s)
         s->times = sample_times(s);
 }
 
-unsigned timeline_init(struct core *c, struct capacity_timeline *l, struct queue *q, size_t max)
+unsigned timeline_init(struct core *c, struct capacity_timeline *l, struct queue *q, size_t max, bool guess)
 {
         struct timeline_sample s = timeline_sample_of(q);
         int64_t now_free = q->offers && q->cpus > 0 ? q->cpus : 0, running = 0, end;
@@ -99,13 +99,14 @@ unsigned timeline_init(struct core *c, struct capacity_timeline *l, struct queue
         l->queue = q;
         for (; s.job; timeline_sample_next(&s)) {
                 running += s.job->cpus * s.times;
-                end = estimate_end_ms(c, s.job);
-                if (estimate_is_blind(c, request_part(s.job->request, s.job->member, NULL)))
-                        /* unknown, unless the batch system tells */
-                        end = q->begins_ms ? c->now_ms + busy_queue_ms(c, q) : 0;
+                end = estimate_forecast_end_ms(c, s.job, guess);
+                if (!end && q->begins_ms) /* the batch system tells when it begins another one */
+                        end = c->now_ms + busy_queue_ms(c, q);
                 if (end)
                         timeline_ends(l, end, s.job->cpus * s.times);
         }
+        if (q->total_cpus < INT64_MAX && l->steps[0].cpus > q->total_cpus - running)
+                l->steps[0].cpus = q->total_cpus - running; /* some were accepted ahead of time */
         timeline_ready(l, q->total_cpus < INT64_MAX ? q->total_cpus : now_free + running);
         return s.at;
 }
@@ -130,7 +131,7 @@ int64_t timeline_find(const struct capacity_timeline *l, int64_t from, int64_t c
 {
         int64_t at = from > l->busy_ms ? from : l->busy_ms;
 
-        if (cpus > l->cpus)
+        if (cpus > l->cpus || at == TIMELINE_EVER)
                 return 0;
         for (size_t i = timeline_at(l, at); i < l->count; i++) {
                 bool last = i + 1 == l->count;
@@ -145,13 +146,18 @@ int64_t timeline_find(const struct capacity_timeline *l, int64_t from, int64_t c
         return 0;
 }
 
+static int64_t end_of(int64_t from, int64_t run_ms)
+{
+        return run_ms < TIMELINE_EVER - from ? from + run_ms : TIMELINE_EVER;
+}
+
 int64_t timeline_free(const struct capacity_timeline *l, int64_t from, int64_t run_ms)
 {
-        int64_t least = INT64_MAX;
+        int64_t least = INT64_MAX, end = end_of(from, run_ms);
 
         if (from < l->busy_ms)
                 return 0;
-        for (size_t i = timeline_at(l, from); i < l->count && l->steps[i].at_ms < from + run_ms; i++)
+        for (size_t i = timeline_at(l, from); i < l->count && l->steps[i].at_ms < end; i++)
                 if (l->steps[i].cpus < least)
                         least = l->steps[i].cpus;
         return least == INT64_MAX || least < 0 ? 0 : least;
@@ -170,14 +176,16 @@ static size_t timeline_split(struct capacity_timeline *l, size_t after, int64_t 
 
 void timeline_take(struct capacity_timeline *l, int64_t from, int64_t cpus, int64_t run_ms)
 {
+        int64_t end = end_of(from, run_ms);
+
         while (l->count > l->max * 2)
                 timeline_thin(l);
         for (size_t i = timeline_split(l, timeline_at(l, from), from);
-             i < l->count && l->steps[i].at_ms < from + run_ms; i++) {
+             i < l->count && l->steps[i].at_ms < end; i++) {
                 int64_t free = l->steps[i].cpus;
 
-                if (i + 1 == l->count || l->steps[i + 1].at_ms > from + run_ms)
-                        timeline_split(l, i, from + run_ms);
+                if (end < TIMELINE_EVER && (i + 1 == l->count || l->steps[i + 1].at_ms > end))
+                        timeline_split(l, i, end);
                 if (free > 0)
                         l->steps[i].cpus = free > cpus ? free - cpus : 0;
         }

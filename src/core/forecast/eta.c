@@ -101,7 +101,7 @@ static void play_begin(struct core *c)
 
         if (e->play)
                 return;
-        e->play = forecast_new(c, NULL);
+        e->play = forecast_new(c, NULL, false);
         e->play_filled = c->classes->buckets_filled;
         e->played = false;
         e->told = 0;
@@ -125,8 +125,10 @@ static void tell_turn(struct eta *e, const struct eta_turn *t)
         b->eta_start_ms = t->start_ms;
         b->eta_step_ms = t->step_ms;
         b->eta_run_ms = t->run_ms;
+        b->eta_known = t->start_ms ? (uint32_t)t->known : 0;
         b->eta_pass = e->pass + 1;
-        if (first && t->start_ms && set_count(&b->idle)) /* for its last job, which has no prediction yet */
+        if (first && set_count(&b->idle) &&
+            set_count(&b->idle) <= b->eta_known) /* for its last job, which has no prediction yet */
                 guess(e, b);
 }
 
@@ -181,9 +183,20 @@ bool core_eta_some(struct core *c, uint32_t *look)
         return e->pass < *look;
 }
 
-static bool knows(const struct core *c, const struct bucket *b)
+/* Returns of how many of the bucket's jobs, from the first on, the start is known. */
+static uint64_t known(const struct core *c, const struct bucket *b)
 {
-        return c->eta && b->eta_pass && b->eta_pass >= c->eta->pass && b->eta_start_ms;
+        return c->eta && b->eta_pass && b->eta_pass >= c->eta->pass ? b->eta_known : 0;
+}
+
+/* Returns whether a job that was assigned ahead waits at the agent for a processor. */
+static bool waits_for_room(const struct job *j)
+{
+        int64_t taken = j->cpus;
+
+        for (const struct job *other = j->queue->attempts; other; other = other->next)
+                taken += job_state_runs(other->state) ? other->cpus : 0;
+        return taken > j->queue->total_cpus;
 }
 
 int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta *ret)
@@ -201,7 +214,7 @@ int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta 
                 return CORE_UNKNOWN;
         j = request_job(r, member);
         p = request_part(r, member, NULL);
-        if (j && j->queue && j->queue->wait_unknown && !job_state_runs(j->state))
+        if (j && j->queue && !job_state_runs(j->state) && (j->queue->wait_unknown || waits_for_room(j)))
                 return 0;
         if (j && j->queue) {
                 ret->start_ms =
@@ -217,11 +230,11 @@ int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta 
         if (c->config.shadow || !b || !b->job_class || !set_has(&b->idle, member))
                 return 0;
         meta = b->job_class->job_template->meta.wanted ? advance_for_job(c, request, member) : NULL;
-        if (!meta && !knows(c, b))
-                return 0;
         before = set_count_range(&b->idle, 0, member);
         if (gang_class(b->job_class)) /* all members of a set start with the first */
                 before -= before % gang_size(request_part_at(r, b->part));
+        if (!meta && before >= known(c, b))
+                return 0;
         ret->start_ms =
                 meta ? meta->start_ms : b->eta_start_ms + (int64_t)((double)b->eta_step_ms * (double)before);
         if (ret->start_ms < c->now_ms)
@@ -265,7 +278,7 @@ int core_eta_request(struct core *c, uint64_t request, struct core_eta *ret)
 
                 if (n == 0)
                         continue;
-                if (b->job_class->job_template->meta.wanted || !knows(c, b)) {
+                if (b->job_class->job_template->meta.wanted || !known(c, b)) {
                         *ret = (struct core_eta){0}; /* if one is unknown, the last start is unknown */
                         return 0;
                 }
@@ -277,7 +290,7 @@ int core_eta_request(struct core *c, uint64_t request, struct core_eta *ret)
                 }
                 if (!ret->start_ms || b->eta_start_ms < ret->start_ms)
                         ret->start_ms = b->eta_start_ms;
-                blind |= !estimate_is_close(request_part_at(r, b->part));
+                blind |= n > known(c, b) || !estimate_is_close(request_part_at(r, b->part));
         }
         if (blind || !ret->end_ms) {
                 ret->end_ms = 0;
@@ -403,7 +416,7 @@ int64_t eta_quote_at(struct forecast *x, const struct bucket *b, const struct qu
         for (size_t i = 0; i < x->timeline_count; i++)
                 if (x->timelines[i].queue == q)
                         return eta_draws_find(&d, &x->timelines[i], from, cpus, run_ms);
-        timeline_init(c, &one, (struct queue *)q, QUOTE_STEPS); /* left out of the simulation */
+        timeline_init(c, &one, (struct queue *)q, QUOTE_STEPS, x->guess); /* left out of the simulation */
         at = eta_draws_find(&d, &one, from, cpus, run_ms);
         timeline_deinit(&one);
         return at;

@@ -39,9 +39,10 @@ static void best_company(const struct forecast *x, const struct job_class *k, in
         eval_reset(&x->core->eval);
 }
 
-/* Takes room for `size` jobs at once; false: there is not enough, and nothing is taken. */
+/* Takes room, for held_ms, for `size` jobs at once; false: there is not enough for run_ms, and nothing is
+ * taken. */
 static bool take_set(struct forecast *x, const struct eta_fit *f, uint64_t size, int64_t cpus, int64_t from,
-                     int64_t run_ms)
+                     int64_t run_ms, int64_t held_ms)
 {
         uint64_t room = 0;
 
@@ -55,7 +56,7 @@ static bool take_set(struct forecast *x, const struct eta_fit *f, uint64_t size,
 
                 here = here < size ? here : size;
                 if (here)
-                        timeline_take(l, from, cpus * (int64_t)here, run_ms);
+                        timeline_take(l, from, cpus * (int64_t)here, held_ms);
                 size -= here;
         }
         return true;
@@ -103,7 +104,8 @@ void forecast_gangs(struct forecast *x, const struct eta_fit *f, const struct et
 {
         const struct bucket *b = t->bucket;
         const struct part *p = request_part_at(b->request, b->part);
-        int64_t times[SET_TIMES], cpus = p->job_template->cpus > 0 ? p->job_template->cpus : 1, all_ms;
+        int64_t times[SET_TIMES], cpus = p->job_template->cpus > 0 ? p->job_template->cpus : 1, all_ms,
+                                  held_ms;
         uint64_t size = gang_size(p), slots;
         struct core_cost cost;
         struct eta_fit some;
@@ -116,15 +118,17 @@ void forecast_gangs(struct forecast *x, const struct eta_fit *f, const struct et
         if (cost.down)
                 return;
         cost_without_traffic(&cost);
+        held_ms = forecast_held_ms(x, p, x->timelines[some.timelines[0]].queue, &cost);
         all_ms = cost_held_ms(&cost);
+        t->open = held_ms == TIMELINE_EVER;
         t->run_ms = (float)cost.run_ms;
         count = set_times(x, &some, d, times);
         for (size_t i = 0; i < count && !t->start_ms; i++)
                 if (limits_allow(d, size, times[i], all_ms) &&
-                    take_set(x, &some, size, cpus, times[i], all_ms)) {
-                        eta_draws_take(d, size, times[i], all_ms);
+                    take_set(x, &some, size, cpus, times[i], all_ms, held_ms)) {
+                        eta_draws_take(d, size, times[i], held_ms);
                         t->start_ms = t->last_ms = times[i] + cost_input_ms(&cost);
-                        t->placed = size;
+                        t->placed = t->known = size;
                 }
         if (t->start_ms && t->jobs > size)
                 forecast_rest(x, &some, d, t);

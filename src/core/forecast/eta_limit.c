@@ -49,7 +49,8 @@ static void draw(struct capacity_timeline *pool, int64_t end_ms, int64_t units)
         if (!pool)
                 return;
         pool->steps[0].cpus -= units;
-        timeline_ends(pool, end_ms, units);
+        if (end_ms)
+                timeline_ends(pool, end_ms, units);
 }
 
 /* Keeps a reference to the draws, so that their limits exist as long as their timelines. */
@@ -62,7 +63,7 @@ static void hold(struct eta_limits *l, struct draws *draws)
 static void note_attempt(struct eta_limits *l, struct job *j, int64_t times)
 {
         struct request *r = j->request;
-        int64_t end_ms = estimate_end_ms(l->core, j);
+        int64_t end_ms = estimate_forecast_end_ms(l->core, j, l->guess);
         size_t known = idmap_count(l->pools);
 
         draw(pool_of(l, charge_user(r)), end_ms, times);
@@ -93,10 +94,13 @@ void eta_limits_ready(struct eta_limits *l)
         l->ready = true;
 }
 
-void eta_limits_init(struct core *c, struct eta_limits *l)
+void eta_limits_init(struct core *c, struct eta_limits *l, bool guess)
 {
-        *l = (struct eta_limits){
-                .core = c, .now_ms = c->now_ms, .pools = idmap_new(), .requests = idmap_new()};
+        *l = (struct eta_limits){.core = c,
+                                 .now_ms = c->now_ms,
+                                 .guess = guess,
+                                 .pools = idmap_new(),
+                                 .requests = idmap_new()};
 }
 
 static void pools_free(struct idmap *pools)

@@ -16,6 +16,7 @@ struct capacity_timeline;
 struct eta_limits {
         struct core *core;
         int64_t now_ms;
+        bool guess;             /* as for timeline_init */
         bool ready;             /* all attempts have been noted */
         struct idmap *pools;    /* struct limit → struct timeline */
         struct idmap *requests; /* request → struct timeline */
@@ -35,7 +36,7 @@ struct eta_draws {
 /* Build the timelines: eta_limits_init, eta_limits_note for each queue, then eta_limits_ready; the calls may
  * be spread over several turns. eta_limits_note records what the queue's attempts draw and will free, and
  * returns the number of attempts examined. */
-void eta_limits_init(struct core *c, struct eta_limits *l);
+void eta_limits_init(struct core *c, struct eta_limits *l, bool guess);
 unsigned eta_limits_note(struct eta_limits *l, const struct queue *q);
 void eta_limits_ready(struct eta_limits *l);
 void eta_limits_deinit(struct eta_limits *l);

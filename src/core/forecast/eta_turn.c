@@ -85,7 +85,7 @@ static void add_turn(struct eta_turns *t, struct bucket *b, uint64_t jobs)
         struct core *c = t->core;
         const struct job_class *k = b->job_class;
         const struct part *p = request_part_at(b->request, b->part);
-        int64_t run_ms = estimate_run_ms(c, p, NULL, NULL);
+        int64_t run_ms = estimate_shown_ms(c, p, 1, NULL);
         struct eta_turn *e;
 
         MEM_GROW(t->v, t->cap, t->count + 1);

@@ -6,6 +6,7 @@
 #pragma once
 #include "core/forecast/eta_share.h"
 #include "core/model/names.h"
+#include <stdbool.h>
 #include <stdint.h>
 
 struct idmap;
@@ -30,6 +31,8 @@ struct eta_turn {              /* the turn of a bucket */
         float step_ms, run_ms;
         int64_t last_ms; /* when the last of the first few starts */
         uint64_t placed;
+        uint64_t known; /* jobs, from the first on, whose start is known */
+        bool open;      /* when they end is not known */
 };
 
 struct eta_turns {

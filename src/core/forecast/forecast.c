@@ -20,6 +20,7 @@
 #define STEPS_MAX 2048u
 #define STEPS_MIN 128u
 #define FAR_MS    (365 * 86400000LL)
+#define OPEN_MOST 0.1 /* see play_far */
 
 /* ---- resources */
 
@@ -64,7 +65,8 @@ static unsigned make_timeline(struct forecast *x)
         unsigned n = timeline_init(x->core, l, l->queue,
                                    steps < STEPS_MIN   ? STEPS_MIN
                                    : steps > STEPS_MAX ? STEPS_MAX
-                                                       : steps);
+                                                       : steps,
+                                   x->guess);
 
         x->cpus += (double)l->cpus * x->scale;
         x->free += (double)l->steps[0].cpus * x->scale;
@@ -104,13 +106,22 @@ static const struct eta_fit *find_fit(struct forecast *x, const struct job_class
 
 /* ---- placing a bucket */
 
+int64_t forecast_held_ms(const struct forecast *x, const struct part *p, const struct queue *q,
+                         struct core_cost *cost)
+{
+        if (x->guess)
+                return cost_held_ms(cost);
+        cost_set_run(p, q, estimate_shown_ms(x->core, p, estimate_slowness(q), &cost->run_known), cost);
+        return cost->run_known ? cost_held_ms(cost) : TIMELINE_EVER;
+}
+
 /* Places a job where it ends soonest. Returns its start, or 0. */
 static int64_t place(struct forecast *x, const struct eta_fit *f, const struct eta_draws *d,
                      const struct part *p, uint32_t member, struct eta_turn *t)
 {
         const struct job_class *k = t->bucket->job_class;
         int64_t from = k->not_before_ms > x->now_ms ? k->not_before_ms : x->now_ms;
-        int64_t best_end = INT64_MAX, best_at = 0;
+        int64_t best_end = INT64_MAX, best_at = 0, best_held = 0, held;
         struct core_cost best = {0}, cost;
         struct capacity_timeline *where = NULL;
 
@@ -123,23 +134,26 @@ static int64_t place(struct forecast *x, const struct eta_fit *f, const struct e
                 if (cost.down)
                         continue; /* it is unknown when it will answer */
                 cost_without_traffic(&cost);
+                held = forecast_held_ms(x, p, l->queue, &cost);
                 at = eta_draws_find(d, l, from, p->job_template->cpus, cost_held_ms(&cost));
                 if (at && at + cost.total_ms - cost.wait_ms < best_end) {
                         best_end = at + cost.total_ms - cost.wait_ms;
                         best_at = at;
+                        best_held = held;
                         where = l;
                         best = cost;
                 }
         }
         if (!where)
                 return 0;
-        timeline_take(where, best_at, p->job_template->cpus, cost_held_ms(&best));
-        eta_draws_take(d, 1, best_at, cost_held_ms(&best));
+        timeline_take(where, best_at, p->job_template->cpus, best_held);
+        eta_draws_take(d, 1, best_at, best_held);
         t->run_ms = (float)best.run_ms;
+        t->open = best_held == TIMELINE_EVER;
         return best_at + cost_input_ms(&best);
 }
 
-/* Takes this fraction of each of its queues for `ms`. */
+/* Takes this fraction of each of its queues for `ms`, or for ever. */
 static void take_part(struct forecast *x, const struct eta_fit *f, double part, int64_t from, int64_t ms)
 {
         double carry = 0;
@@ -149,7 +163,9 @@ static void take_part(struct forecast *x, const struct eta_fit *f, double part, 
                 int64_t cpus;
 
                 if (part > 0.99) {
-                        l->busy_ms = l->busy_ms > from + ms ? l->busy_ms : from + ms;
+                        int64_t until = ms == TIMELINE_EVER ? ms : from + ms;
+
+                        l->busy_ms = l->busy_ms > until ? l->busy_ms : until;
                         continue;
                 }
                 carry += part * (double)l->cpus;
@@ -160,32 +176,57 @@ static void take_part(struct forecast *x, const struct eta_fit *f, double part, 
         }
 }
 
+/* Returns how many jobs can run at once, in the end, beside those whose end is not known. *ret_all: and in
+ * place of these. */
+static double slots_of(const struct forecast *x, const struct eta_fit *f, int64_t cpus, double *ret_all)
+{
+        double slots = 0, all = 0;
+
+        for (size_t i = 0; i < f->count; i++) {
+                const struct capacity_timeline *l = &x->timelines[f->timelines[i]];
+                double here = (double)eta_slots(l->queue, cpus),
+                       last = (double)l->steps[l->count - 1].cpus / (double)(cpus > 0 ? cpus : 1);
+
+                all += here;
+                if (l->busy_ms != TIMELINE_EVER)
+                        slots += last < here ? last : here;
+        }
+        if (f->count == ETA_FITS_MAX) {
+                slots *= (double)x->timeline_count / ETA_FITS_MAX;
+                all *= (double)x->timeline_count / ETA_FITS_MAX;
+        }
+        *ret_all = all > 0 ? all * x->scale : 1;
+        return slots * x->scale;
+}
+
 void forecast_rest(struct forecast *x, const struct eta_fit *f, const struct eta_draws *d, struct eta_turn *t)
 {
         const struct bucket *b = t->bucket;
         const struct part *p = request_part_at(b->request, b->part);
-        double slots = 0, left = (double)(t->jobs - t->placed), at_once, limit = (double)eta_draws_room(d),
-               ms;
+        double left = (double)(t->jobs - t->placed), limit = (double)eta_draws_room(d), at_once, ms, all;
+        double slots = slots_of(x, f, p->job_template->cpus, &all);
+        int64_t held;
 
-        for (size_t i = 0; i < f->count; i++)
-                slots += (double)eta_slots(x->timelines[f->timelines[i]].queue, p->job_template->cpus);
-        if (f->count == ETA_FITS_MAX)
-                slots *= (double)x->timeline_count / ETA_FITS_MAX;
-        slots = slots > 0 ? slots * x->scale : 1;
+        if (slots < 1)
+                return;
         at_once = limit < slots ? limit : slots;
         if (!isinf(t->end) && t->end > t->rest && left * t->run_ms / (t->end - t->rest) < at_once)
                 at_once = left * t->run_ms / (t->end - t->rest);
+        if (t->open && left < at_once)
+                at_once = left;
         if (at_once < 0.001)
                 at_once = 0.001;
         ms = left * t->run_ms / at_once;
         if (ms > (double)FAR_MS)
                 ms = (double)FAR_MS;
+        held = t->open ? TIMELINE_EVER : (int64_t)ms;
         /* From the first job to the last one, or to the first one of the last set. */
         t->step_ms = (float)(((double)(t->last_ms - t->start_ms) + ms) /
                              (gang_class(b->job_class) ? left : (double)(t->jobs - 1)));
-        take_part(x, f, at_once / slots, t->last_ms, (int64_t)ms);
-        eta_draws_take(d, at_once < limit ? (uint64_t)ceil(at_once) : (uint64_t)limit, t->last_ms,
-                       (int64_t)ms);
+        take_part(x, f, at_once / all, t->last_ms, held);
+        eta_draws_take(d, at_once < limit ? (uint64_t)ceil(at_once) : (uint64_t)limit, t->last_ms, held);
+        if (!t->open)
+                t->known = t->jobs;
 }
 
 /* ---- turns */
@@ -194,6 +235,35 @@ static void draws_of(struct forecast *x, const struct eta_fit *f, const struct e
                      struct eta_draws *ret)
 {
         eta_limits_draws(&x->limits, t->bucket, f->count ? x->timelines[f->timelines[0]].queue : NULL, ret);
+}
+
+/* Counts the turn's processors, and whether they are ever free again. */
+static void note_asked(struct forecast *x, const struct eta_turn *t, bool open)
+{
+        x->asked += t->cpus * (double)t->jobs;
+        if (open)
+                x->open += t->cpus * (double)t->jobs;
+}
+
+static void place_first_few(struct forecast *x, const struct eta_fit *f, const struct eta_draws *d,
+                            struct eta_turn *t)
+{
+        const struct bucket *b = t->bucket;
+        const struct part *p = request_part_at(b->request, b->part);
+
+        for (uint64_t m = set_first(&b->idle); t->placed < ETA_FIRST_FEW && m != SET_END;
+             m = set_next(&b->idle, m + 1)) {
+                int64_t at = place(x, f, d, p, (uint32_t)m, t);
+
+                if (!at)
+                        return;
+                t->known = ++t->placed;
+                if (!t->start_ms)
+                        t->start_ms = at;
+                t->last_ms = at > t->last_ms ? at : t->last_ms;
+        }
+        if (t->jobs > 1 && t->placed == t->jobs)
+                t->step_ms = (float)(t->last_ms - t->start_ms) / (float)(t->jobs - 1);
 }
 
 static void play_first(struct forecast *x, struct eta_turn *t)
@@ -211,21 +281,11 @@ static void play_first(struct forecast *x, struct eta_turn *t)
         if (gang_class(b->job_class)) {
                 x->cost += 5000;
                 forecast_gangs(x, f, &d, t);
-                return;
+        } else {
+                place_first_few(x, f, &d, t);
         }
-        for (uint64_t m = set_first(&b->idle); t->placed < ETA_FIRST_FEW && m != SET_END;
-             m = set_next(&b->idle, m + 1)) {
-                int64_t at = place(x, f, &d, p, (uint32_t)m, t);
-
-                if (!at)
-                        return;
-                t->placed++;
-                if (!t->start_ms)
-                        t->start_ms = at;
-                t->last_ms = at > t->last_ms ? at : t->last_ms;
-        }
-        if (t->jobs > 1 && t->placed == t->jobs)
-                t->step_ms = (float)(t->last_ms - t->start_ms) / (float)(t->jobs - 1);
+        if (f->count && eta_draws_room(&d) > 0)
+                note_asked(x, t, t->open || !t->start_ms);
 }
 
 static void play_rest(struct forecast *x, struct eta_turn *t)
@@ -240,17 +300,23 @@ static void play_rest(struct forecast *x, struct eta_turn *t)
         forecast_rest(x, f, &d, t);
 }
 
-/* Predicts a bucket behind the placed ones: as long after the last of them as the flow says. */
+/* Predicts a bucket behind the placed ones: as long after the last of them as the flow says. The flow takes
+ * guesses for unknown run times, so it is used only while most of the jobs before it have a known one. */
 static void play_far(struct forecast *x, struct eta_turn *t, int64_t from, double before)
 {
         const struct bucket *b = t->bucket;
         const struct part *p = request_part_at(b->request, b->part);
-        int64_t run_ms = estimate_run_ms(x->core, p, NULL, NULL);
+        bool known;
+        int64_t run_ms = estimate_shown_ms(x->core, p, 1, &known);
         struct eta_draws d;
 
         if (isinf(t->end))
                 return;
+        note_asked(x, t, !known && !x->guess);
+        if (x->open > OPEN_MOST * x->asked)
+                return;
         t->run_ms = (float)run_ms;
+        t->known = known || x->guess ? t->jobs : 1;
         t->start_ms = from + (int64_t)(t->start - before);
         t->step_ms = (float)((t->end - t->start) / (double)t->jobs);
         eta_limits_draws(&x->limits, b, NULL, &d);
@@ -404,7 +470,7 @@ bool forecast_some(struct forecast *x, unsigned budget)
         return x->stage != OVER;
 }
 
-struct forecast *forecast_new(struct core *c, struct bucket *until)
+struct forecast *forecast_new(struct core *c, struct bucket *until, bool guess)
 {
         struct forecast *x = mem_new(struct forecast);
 
@@ -412,7 +478,8 @@ struct forecast *forecast_new(struct core *c, struct bucket *until)
         x->now_ms = c->now_ms;
         x->fits = idmap_new();
         x->until = until;
-        eta_limits_init(c, &x->limits);
+        x->guess = guess;
+        eta_limits_init(c, &x->limits, guess);
         eta_turns_begin(&x->turns, c, until);
         x->next = c->plays;
         c->plays = x;

@@ -1,5 +1,7 @@
 #include "core/forecast/quote.h"
 
+#include <math.h>
+
 #include "base/mem.h"
 #include "core/data/cost.h"
 #include "core/data/inputs.h"
@@ -28,6 +30,7 @@ struct asked {
         uint64_t slots, room;   /* room: jobs that limits allow, at the place where they allow most */
         struct core_quote best; /* the place where it would end first, alone */
         int64_t start_ms, job_ms;
+        int64_t half_ms, most_ms; /* added to the end of the last job: for the half, and nine in ten */
         struct seat *seats;
         size_t seat_count, seat_cap;
 };
@@ -103,12 +106,14 @@ static int64_t set_start(struct core_quoting *x, uint64_t *ret_slots)
         return start_ms;
 }
 
-static void quote_place(struct core_quoting *x, const struct queue *q, const struct core_cost *cost,
+static void quote_place(struct core_quoting *x, const struct queue *q, struct core_cost *cost,
                         struct core_quote *ret)
 {
         struct core *c = x->core;
         const struct part *p = x->part.part;
+        bool open = forecast_held_ms(x->play, p, q, cost) == TIMELINE_EVER;
         int64_t job_ms = cost_held_ms(cost);
+        struct estimate_bounds bounds;
         uint64_t together = p->job_template->gang.within == GANG_NODE && gang_size(p) ? gang_size(p) : 1;
         const struct bucket *b = request_bucket(c, x->request, x->part.member);
         int64_t at = eta_quote_at(x->play, b, q, p->job_template->cpus * (int64_t)together, job_ms);
@@ -120,10 +125,13 @@ static void quote_place(struct core_quoting *x, const struct queue *q, const str
         if (slots == 0 || at == 0)
                 return;
         x->part.room = room > x->part.room ? room : x->part.room;
+        estimate_bounds(c, p, q, 0, &bounds);
         ret->start_ms = at + cost_input_ms(cost);
-        ret->end_ms = at + job_ms * (int64_t)((x->part.jobs + slots - 1) / slots);
+        ret->end_ms =
+                at + job_ms * (int64_t)((x->part.jobs + slots - 1) / slots) + bounds.half_ms - cost->run_ms;
+        ret->end_most_ms = ret->end_ms + bounds.most_ms - bounds.half_ms;
         ret->bytes_moved = bytes_moved(c, p, x->part.jobs, q, cost);
-        ret->price = cost->price * x->part.jobs;
+        ret->price = open && q->price > 0 ? (double)NAN : cost->price * x->part.jobs;
         x->part.slots += slots;
         note_seat(x, q, ret->start_ms, slots);
         if (!x->part.best.end_ms || ret->end_ms < x->part.best.end_ms)
@@ -131,6 +139,8 @@ static void quote_place(struct core_quoting *x, const struct queue *q, const str
         if (!x->part.start_ms || ret->start_ms < x->part.start_ms) {
                 x->part.start_ms = ret->start_ms;
                 x->part.job_ms = job_ms;
+                x->part.half_ms = bounds.half_ms - cost->run_ms;
+                x->part.most_ms = bounds.most_ms - cost->run_ms;
         }
 }
 
@@ -151,7 +161,7 @@ static void on_place(void *arg, const struct core_why *w)
                 cost->total_ms += cost->wait_ms - w->cost.wait_ms;
         }
         if (blind)
-                place.quote.end_ms = 0;
+                place.quote.end_ms = place.quote.end_most_ms = 0;
         x->fn(x->arg, &place);
 }
 
@@ -165,14 +175,15 @@ static void add_part(struct core_quoting *x)
         x->part.slots = x->part.slots < x->part.room ? x->part.slots : x->part.room;
         if (gang_size(x->part.part)) {
                 x->part.start_ms = set_start(x, &x->part.slots);
+                end = x->part.start_ms + x->part.job_ms + x->part.half_ms;
                 if (!x->part.start_ms)
                         x->part.best.end_ms = x->part.slots = 0;
-                else if (x->part.best.end_ms < x->part.start_ms + x->part.job_ms)
-                        x->part.best.end_ms = x->part.start_ms + x->part.job_ms;
+                else if (x->part.best.end_ms < end)
+                        x->part.best.end_ms = end;
         }
-        end = x->part.slots
-                      ? x->part.start_ms + x->part.job_ms * (int64_t)((n + x->part.slots - 1) / x->part.slots)
-                      : 0;
+        end = x->part.slots ? x->part.start_ms + x->part.half_ms +
+                                      x->part.job_ms * (int64_t)((n + x->part.slots - 1) / x->part.slots)
+                            : 0;
 
         if (end > x->part.best.end_ms || n == 1)
                 end = x->part.best.end_ms;
@@ -181,7 +192,10 @@ static void add_part(struct core_quoting *x)
         ret->price += x->part.best.price;
         if (x->part.start_ms && (!ret->start_ms || x->part.start_ms < ret->start_ms))
                 ret->start_ms = x->part.start_ms;
-        ret->end_ms = end > ret->end_ms ? end : ret->end_ms;
+        if (end > ret->end_ms) {
+                ret->end_ms = end;
+                ret->end_most_ms = end + x->part.most_ms - x->part.half_ms;
+        }
 }
 
 static void part_end(struct core_quoting *x)
@@ -203,7 +217,7 @@ static bool part_begin(struct core_quoting *x)
                 x->part = (struct asked){.member = x->member, .jobs = 1};
                 x->part.part = request_part(r, x->member, &x->part.number);
                 x->next = r->part_count; /* it has no other part */
-                x->play = forecast_new(x->core, request_bucket(x->core, r, x->member));
+                x->play = forecast_new(x->core, request_bucket(x->core, r, x->member), true);
                 return true;
         }
         while (x->next < r->part_count && r->parts[x->next].count == 0)
@@ -215,7 +229,7 @@ static bool part_begin(struct core_quoting *x)
         x->part.jobs = x->part.part->count;
         x->next++;
         if (!x->play)
-                x->play = forecast_new(x->core, request_bucket(x->core, r, x->part.member));
+                x->play = forecast_new(x->core, request_bucket(x->core, r, x->part.member), false);
         return true;
 }
 
@@ -269,9 +283,9 @@ void core_quote_sum(const struct core_quoting *x, struct core_quote *ret)
 {
         *ret = x->sum;
         if (!x->known) /* a part without a place has no end */
-                ret->start_ms = ret->end_ms = 0;
+                ret->start_ms = ret->end_ms = ret->end_most_ms = 0;
         if (x->blind)
-                ret->end_ms = 0;
+                ret->end_ms = ret->end_most_ms = 0;
 }
 
 void core_quote_free(struct core_quoting *x)

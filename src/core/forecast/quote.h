@@ -10,8 +10,9 @@
 struct core_quote { /* for one part at one place, or for the whole request at all suitable places */
         uint64_t jobs;
         int64_t start_ms, end_ms; /* of the first job and of the last one; 0: unknown */
+        int64_t end_most_ms;      /* nine in ten would have ended by then; 0: unknown */
         uint64_t bytes_moved;     /* in and out, for all jobs; common inputs count once */
-        double price;             /* for all jobs */
+        double price;             /* for all jobs; NAN: unknown */
 };
 struct core_quote_place {
         uint32_t part;
@@ -32,8 +33,9 @@ bool core_quote_some(struct core_quoting *q, void (*fn)(void *arg, const struct 
 void core_quote_sum(const struct core_quoting *q, struct core_quote *ret);
 void core_quote_free(struct core_quoting *q); /* before the core is freed; NULL is fine */
 /* ---- for the files of core/ only
- * Makes a quote in slices for one waiting job of a request. It must be freed before the next slice if the
- * job's bucket is removed or the job does not wait any more. */
+ * Makes a quote in slices for one waiting job of a request, for a decision: times are guesses where they are
+ * not known. It must be freed before the next slice if the job's bucket is removed or the job does not wait
+ * any more. */
 struct request;
 struct core_quoting *core_quote_job_new(struct core *c, struct request *r, uint32_t member);
 

@@ -1,5 +1,6 @@
 /* Predictions of starts and ends, their errors, and quotes. */
 #include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -243,6 +244,79 @@ static void test_nothing_is_known_at_first(void **state)
         assert_true(q.start_ms > c->now_ms && q.end_ms > q.start_ms);
 }
 
+/* The time of another program says nothing: starts that depend on the end of such jobs are not known, those
+ * that do not are. An allowed time is one that is known. */
+static void test_nothing_behind_unknown_times(void **state)
+{
+        static const char *const brief[] = {"Cmd", "\"true\"", NULL},
+                                 *const lengthy[] = {"Cmd", "\"sleep\"", NULL},
+                                 *const allowed[] = {
+                                         "Cmd",  "\"sleep\"", "Args", "\"7\"", "AllowedExecuteDuration",
+                                         "3600", NULL};
+        struct core *c = *state;
+        struct core_quote q;
+        struct core_eta e;
+
+        offer(c, "n1", AD);
+        submit(c, NULL, 1, brief);
+        expect_assigned(c, "n1/default 1 0\n");
+        started(c, "n1", 1, 0);
+        ended(c, "n1", 1, 0);
+        offer(c, "n1", AD);
+        quote(c, NULL, 6, lengthy, &q);
+        assert_true(q.start_ms == c->now_ms && q.end_ms == 0);
+        buf_reset(&bare_assigned);
+        submit(c, NULL, 6, lengthy);
+        expect_assigned(c, "n1/default 2 0-1\n");
+        started(c, "n1", 2, 0);
+        started(c, "n1", 2, 1);
+        submit(c, NULL, 1, brief);
+        pass_time(c, 6000);
+        expect_eta(c, 2, 2, -1, -1);
+        expect_eta(c, 3, 0, -1, -1);
+        assert_int_equal(core_eta_request(c, 2, &e), 0);
+        assert_true(e.start_ms == 0 && e.end_ms == 0);
+        quote(c, NULL, 1, allowed, &q);
+        assert_true(q.start_ms == 0 && q.end_ms == 0);
+        offer(c, "n2", "[Cpus=1; TotalCpus=1; Memory=100; Disk=100; Price=2]");
+        buf_reset(&bare_assigned);
+        quote(c, NULL, 1, lengthy, &q); /* four of them have their turn before */
+        assert_int_equal(q.start_ms, 0);
+        submit(c, NULL, 1, (const char *const[]){"Cmd", "\"other\"", "JobPrio", "9", NULL});
+        pass_time(c, 6000);
+        expect_eta(c, 4, 0, 0, -1);
+}
+
+/* An allowed time is known where no run time is: the end by it, and when those behind start. */
+static void test_an_allowed_time_is_known(void **state)
+{
+        static const char *const brief[] = {"Cmd", "\"true\"", NULL}, *const allowed[] = {
+                                                                              "Cmd", "\"sleep\"",
+                                                                              "AllowedExecuteDuration",
+                                                                              "3600", NULL};
+        struct core *c = *state;
+        struct core_quote q;
+
+        offer(c, "n1", "[Cpus=1; TotalCpus=1; Memory=100; Disk=100; Price=2]");
+        submit(c, NULL, 1, brief);
+        expect_assigned(c, "n1/default 1 0\n");
+        started(c, "n1", 1, 0);
+        ended(c, "n1", 1, 0);
+        offer(c, "n1", "[Cpus=1; TotalCpus=1; Memory=100; Disk=100; Price=2]");
+        quote(c, NULL, 2, allowed, &q);
+        assert_true(q.start_ms == c->now_ms && q.end_ms == c->now_ms + 7200000);
+        assert_true(q.price == 4);
+        quote(c, NULL, 1, (const char *const[]){"Cmd", "\"sleep\"", NULL}, &q);
+        assert_true(q.start_ms == c->now_ms && q.end_ms == 0 && isnan(q.price));
+        buf_reset(&bare_assigned);
+        submit(c, NULL, 2, allowed);
+        expect_assigned(c, "n1/default 2 0\n");
+        started(c, "n1", 2, 0);
+        pass_time(c, 600000);
+        expect_eta(c, 2, 0, -600, 3000);
+        expect_eta(c, 2, 1, 3000, 6600);
+}
+
 /* A quote says the same in slices, while others submit; nobody sees what is quoted, not even its owner's
  * limit. */
 static void test_quote_in_slices(void **state)
@@ -448,6 +522,8 @@ int main(void)
                 TEST(test_quote_of_a_batch_system),
                 TEST(test_quote_of_a_full_batch_system),
                 TEST(test_nothing_is_known_at_first),
+                TEST(test_nothing_behind_unknown_times),
+                TEST(test_an_allowed_time_is_known),
                 TEST(test_slices),
                 TEST(test_quote_in_slices),
                 TEST(test_sets),

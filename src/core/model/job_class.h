@@ -27,7 +27,8 @@ struct bucket {
         struct set idle;
         struct set *members; /* NULL: all members of the request */
         uint32_t part;
-        uint32_t eta_pass; /* eta.c: estimated start and interval of its idle members */
+        uint32_t eta_pass;  /* eta.c: estimated start and interval of its idle members */
+        uint32_t eta_known; /* of how many of them, from the first on */
         float eta_step_ms, eta_run_ms;
         int64_t eta_start_ms;
 };

@@ -71,6 +71,18 @@ static bool some_would_take_it(struct view places)
         return false;
 }
 
+static void add_price(struct buf *out, struct view price, int64_t jobs)
+{
+        if (!view_there(price)) {
+                buf_printf(out, "a price that depends on how long %s\n",
+                           jobs == 1 ? "it takes" : "they take");
+                return;
+        }
+        buf_addz(out, "a price of ");
+        cost_price(out, price);
+        buf_char(out, '\n');
+}
+
 static void show_quote(struct cli *cli, struct view quote)
 {
         struct buf out BUF_CLEANUP = {0};
@@ -94,16 +106,16 @@ static void show_quote(struct cli *cli, struct view quote)
                 cost_time(&out, view_integer(view_get(quote, "start_ms"), 0), cli->now_ms);
                 if (view_integer(view_get(quote, "end_ms"), 0)) {
                         buf_addz(&out, jobs == 1 ? " and end " : ", the last would end ");
-                        cost_time(&out, view_integer(view_get(quote, "end_ms"), 0), cli->now_ms);
+                        cost_end(&out, view_integer(view_get(quote, "end_ms"), 0),
+                                 view_integer(view_get(quote, "end_most_ms"), 0), cli->now_ms);
                 } else {
                         buf_printf(&out, ", and how long %s is not known yet",
                                    jobs == 1 ? "it takes" : "they take");
                 }
                 buf_addz(&out, cost_unsized(places) ? "; at least " : "; ");
                 human_bytes(&out, view_integer(view_get(quote, "bytes_moved"), 0));
-                buf_addz(&out, " would be moved, at a price of ");
-                cost_price(&out, view_get(quote, "price"));
-                buf_char(&out, '\n');
+                buf_addz(&out, " would be moved, at ");
+                add_price(&out, view_get(quote, "price"), jobs);
         }
         cost_unsized_line(&out, places);
         cost_error_line(&out, view_get(quote, "eta_error"));

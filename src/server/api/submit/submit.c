@@ -2,6 +2,7 @@
  * /v1/requests/ID/resubmit, which submits the jobs of an earlier request again. */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "base/system/clock.h"
@@ -165,6 +166,15 @@ static const char *words_of(const struct core_quote_place *p)
         return NULL;
 }
 
+static void write_price(struct json *j, double price)
+{
+        json_key(j, "price");
+        if (isnan(price))
+                json_null(j);
+        else
+                json_double(j, price);
+}
+
 static void on_place(void *arg, const struct core_quote_place *p)
 {
         struct json *j = arg;
@@ -176,9 +186,10 @@ static void on_place(void *arg, const struct core_quote_place *p)
                 json_kint(j, "start_ms", p->quote.start_ms);
                 if (p->quote.end_ms)
                         json_kint(j, "end_ms", p->quote.end_ms);
+                if (p->quote.end_most_ms)
+                        json_kint(j, "end_most_ms", p->quote.end_most_ms);
                 json_kint(j, "bytes_moved", (int64_t)p->quote.bytes_moved);
-                json_key(j, "price");
-                json_double(j, p->quote.price);
+                write_price(j, p->quote.price);
         }
         json_close(j, '}');
 }
@@ -283,9 +294,9 @@ static void quote_reply(struct server *s, struct call *c)
         json_kint(j, "jobs", (int64_t)q.jobs);
         write_time(j, "start_ms", q.start_ms);
         write_time(j, "end_ms", q.end_ms);
+        write_time(j, "end_most_ms", q.end_most_ms);
         json_kint(j, "bytes_moved", (int64_t)q.bytes_moved);
-        json_key(j, "price");
-        json_double(j, q.price);
+        write_price(j, q.price);
         place_write_error(j, s->core);
         json_close(j, '}');
         call_reply(c);
