@@ -67,6 +67,24 @@ def test_what_never_can_start_is_held_or_removed(drover):
     drover.wait(held)
 
 
+def test_a_wait_ends_when_all_that_is_left_waits_for_a_held_job(drover):
+    first = drover.submit(gated(drover, "stuck", queue="queue 2"))
+    second = drover.submit(sh("exit 0", queue="queue 3"), "--after", str(first))
+    third = drover.submit(sh("exit 0"), "--after", f"{second}:any")
+    drover.cli("hold", f"{first}.0")
+    drover.wait_state(f"{first}.0", "held")
+    drover.wait_state(f"{first}.1", "running")
+    assert "timed out" in drover.wait(third, seconds=1, code=124).err  # the other one goes on
+    open_gate(drover, "stuck")
+    said = drover.wait(third, code=3).err
+    assert f"all that is left waits for a job that is held: drover release {first}.0" in said
+    assert drover.api("GET", f"/v1/wait?ids={third}")["stuck_on"] == f"{first}.0"
+    said = drover.wait(f"{first},{third}", code=3).err
+    assert f"all that is left is held, or waits for jobs that are held: drover release {first} " in said
+    drover.cli("release", f"{first}.0")
+    drover.wait(third)
+
+
 def test_each_waits_for_its_own(drover):
     first = drover.submit(sh("exit $(($(Process) % 2))", queue="queue 4"))
     second = drover.submit(sh("exit 0", queue="queue 4"), "--after", f"{first}:each")

@@ -15,7 +15,7 @@ enum cli_exit {
         CLI_OK = 0,
         CLI_FAILED = 1,    /* the requested operation failed */
         CLI_USAGE = 2,     /* the call is wrong, or names an id that does not exist */
-        CLI_HELD = 3,      /* `wait`: all remaining jobs are held */
+        CLI_HELD = 3,      /* `wait`: all remaining jobs are held, or wait for held ones */
         CLI_TIMEOUT = 124, /* `wait --timeout` ran out */
 };
 

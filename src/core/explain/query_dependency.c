@@ -1,4 +1,4 @@
-/* Counts the jobs that a job waits for. */
+/* Counts the jobs that a job waits for, and finds out whether they ever end by themselves. */
 #include "core/core.h"
 #include "core/model/core_parts.h"
 #include "core/model/graph.h"
@@ -71,4 +71,86 @@ int core_job_dependencies(struct core *c, uint64_t request, uint32_t member,
                 set_deinit(&d.members);
         }
         return 0;
+}
+
+/* ---- requests that go on only after a release */
+
+#define STUCK_REQUESTS_MAX 1000u
+
+/* Returns whether no job of the request has an attempt, could get one, or is about to become ready. */
+static bool is_still(const struct request *r)
+{
+        const struct request_cold *cold = request_cold(r);
+        const struct graph *g = cold->graph;
+        struct set free = {0};
+        bool still;
+
+        if (r->active > 0 || r->idle > 0 ||
+            (g && (set_count(&g->ready) || set_count(&g->dooming) || set_count(&g->stops) || g->aborts)))
+                return false;
+        set_add_all(&free, &cold->waiting);
+        set_remove_all(&free, &cold->blocked);
+        still = set_count(&free) == 0;
+        set_deinit(&free);
+        return still;
+}
+
+static bool has_ended(const struct request *r)
+{
+        const struct request_cold *cold = request_cold(r);
+
+        return set_count(&cold->completed) + set_count(&cold->removed) == r->count;
+}
+
+/* Adds the requests that the request still waits for. Returns false if there are too many. */
+static bool add_parents(struct core *c, const struct request *r, struct idmap *seen, uint64_t *list,
+                        unsigned *count)
+{
+        const struct graph *g = request_cold(r)->graph;
+
+        for (uint32_t i = 0; g && i < g->outer_count; i++) {
+                const struct graph_edge *e = &g->edges[g->outer[i]];
+                struct request *from = e->state == EDGE_OPEN ? request_find(c, e->request) : NULL;
+
+                if (!from || has_ended(from) || idmap_get(seen, from->id))
+                        continue;
+                if (*count == STUCK_REQUESTS_MAX)
+                        return false;
+                idmap_put(seen, from->id, from);
+                list[(*count)++] = from->id;
+        }
+        return true;
+}
+
+bool core_request_is_stuck(struct core *c, uint64_t id, uint64_t *ret_request, uint32_t *ret_member)
+{
+        const struct request *r = request_find(c, id);
+        uint64_t list[STUCK_REQUESTS_MAX];
+        unsigned count = 1;
+        uint64_t request = 0, member = 0;
+        struct idmap *seen;
+        bool stuck = true;
+
+        if (!r || !is_still(r) || has_ended(r))
+                return false;
+        seen = idmap_new();
+        idmap_put(seen, id, seen);
+        list[0] = id;
+        for (unsigned i = 0; i < count && stuck; i++) {
+                const struct set *held;
+
+                r = request_find(c, list[i]);
+                held = &request_cold(r)->held;
+                if (!request && set_count(held)) {
+                        request = r->id;
+                        member = set_first(held);
+                }
+                stuck = is_still(r) && add_parents(c, r, seen, list, &count);
+        }
+        idmap_free(seen);
+        if (!stuck || !request)
+                return false;
+        *ret_request = request;
+        *ret_member = (uint32_t)member;
+        return true;
 }

@@ -35,6 +35,7 @@ struct waiting {
         const struct wait *w;
         struct buf seen;
         struct counts now;
+        struct buf stuck_on; /* a held job, if nothing of what is left goes on before a release; else empty */
         int64_t began_ms, line_ms; /* boot clock; line_ms: time of the last line */
         int64_t finished_before;   /* jobs that had finished when the first answer came; -1: no answer yet */
         int64_t deadline_ms;       /* -1: no deadline */
@@ -252,6 +253,8 @@ static int ask_counts(struct waiting *s, struct buf *last)
         s->reached = true;
         s->away_ms = 0;
         read_counts(answer.root, &s->now);
+        buf_reset(&s->stuck_on);
+        view_text(view_get(answer.root, "stuck_on"), &s->stuck_on);
         view_text(view_get(answer.root, "seen"), &seen);
         s->news = !str_eq(buf_view(&seen), buf_view(&s->seen));
         buf_reset(&s->seen);
@@ -266,7 +269,8 @@ static int ask_counts(struct waiting *s, struct buf *last)
         failures = s->now.failed + s->now.removed - s->now.handled;
         if (s->now.done || (s->w->fail_fast && failures > 0))
                 return failures > 0 ? CLI_FAILED : CLI_OK;
-        if (!s->w->ignore_held && s->now.held > 0 && s->now.finished + s->now.held == s->now.jobs)
+        if (!s->w->ignore_held &&
+            (s->stuck_on.n || (s->now.held > 0 && s->now.finished + s->now.held == s->now.jobs)))
                 return CLI_HELD;
         return -1;
 }
@@ -370,8 +374,14 @@ static void print_end(struct waiting *s, int code, struct buf *last)
                 cli_note("timed out after %lld s", (long long)s->w->timeout_s);
                 add_counts(&out, &s->now);
         } else if (code == CLI_HELD) {
-                add_held_ids(s, &held);
-                cli_note("all that is left is held: drover release %s lets it run, drover rm %s removes it",
+                if (s->now.held > 0)
+                        add_held_ids(s, &held);
+                else
+                        buf_str(&held, buf_view(&s->stuck_on));
+                cli_note("all that is left %s: drover release %s lets it run, drover rm %s removes it",
+                         s->now.held == 0  ? "waits for a job that is held"
+                         : s->now.idle > 0 ? "is held, or waits for jobs that are held"
+                                           : "is held",
                          buf_z(&held), buf_z(&held));
                 if (s->for_memory)
                         cli_note("with more memory: drover edit %s memory=SIZE, then drover release %s",
@@ -448,6 +458,7 @@ int wait_for_jobs(struct cli *cli, const struct wait *w)
         if (s.reached && code != CLI_USAGE)
                 print_end(&s, code, &last);
         buf_deinit(&s.seen);
+        buf_deinit(&s.stuck_on);
         return code;
 }
 

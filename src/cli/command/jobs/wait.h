@@ -14,6 +14,6 @@ struct wait {
 /* Waits until all jobs are done, by long polling of the server. On a terminal (stderr) a line with a bar is
  * kept up to date, elsewhere a line is written now and then; the result goes to stdout. A server that
  * becomes unreachable is waited for. Ctrl-C only ends the waiting, and a message says so. Returns CLI_OK if
- * all jobs succeeded, CLI_FAILED, CLI_HELD if all remaining jobs are held, CLI_USAGE for an unknown id,
- * CLI_TIMEOUT. */
+ * all jobs succeeded, CLI_FAILED, CLI_HELD if all remaining jobs are held or wait for held ones, CLI_USAGE
+ * for an unknown id, CLI_TIMEOUT. */
 int wait_for_jobs(struct cli *cli, const struct wait *w);

@@ -25,7 +25,11 @@ struct wait {
         char seen[WAIT_SEEN_MAX], now[WAIT_SEEN_MAX];
         int64_t came_ms, deadline_ms;
         struct core_counts n;
-        bool some; /* single members of requests are named */
+        bool some;  /* single members of requests are named */
+        bool stuck; /* all that is left of their requests is held, or waits for held jobs, such as this one:
+                     */
+        uint64_t held_request;
+        uint32_t held_member;
         /* where the next slice of their rows begins */
         size_t at;
         uint64_t member;
@@ -84,8 +88,10 @@ static void add_counts(struct core_counts *to, const struct core_counts *n)
 static bool count_all(struct server *s, struct call *c)
 {
         struct wait *w = c->state;
+        bool goes_on = false;
 
         w->n = (struct core_counts){0};
+        w->stuck = false;
         for (size_t i = 0; i < w->ids.count; i++) {
                 const struct id *id = &w->ids.items[i];
                 struct core_request r;
@@ -108,10 +114,16 @@ static bool count_all(struct server *s, struct call *c)
                                   id->request, r.counts.jobs - 1);
                         return false;
                 }
+                if (core_request_is_stuck(s->core, id->request, &w->held_request, &w->held_member))
+                        w->stuck = true;
+                else
+                        goes_on |= r.counts.idle + r.counts.running + r.counts.held > 0;
         }
+        w->stuck = w->stuck && !goes_on;
         snprintf(w->now, sizeof(w->now),
-                 "%" PRIu64 ".%" PRIu64 ".%" PRIu64 ".%" PRIu64 ".%" PRIu64 ".%" PRIu64, w->n.idle,
-                 w->n.running, w->n.held, w->n.completed, w->n.failed, w->n.removed);
+                 "%" PRIu64 ".%" PRIu64 ".%" PRIu64 ".%" PRIu64 ".%" PRIu64 ".%" PRIu64 "%s", w->n.idle,
+                 w->n.running, w->n.held, w->n.completed, w->n.failed, w->n.removed,
+                 w->stuck ? ".stuck" : "");
         return true;
 }
 
@@ -124,6 +136,7 @@ static void write_reply(struct server *s, struct call *c)
 {
         struct wait *w = c->state;
         struct json j = {.out = &c->out};
+        char held[40];
 
         (void)s;
         json_open(&j, '{');
@@ -137,6 +150,10 @@ static void write_reply(struct server *s, struct call *c)
         json_kint(&j, "idle", (int64_t)w->n.idle);
         json_kint(&j, "removed", (int64_t)w->n.removed);
         json_kint(&j, "handled", (int64_t)w->n.handled);
+        if (w->stuck) {
+                snprintf(held, sizeof(held), "%" PRIu64 ".%" PRIu32, w->held_request, w->held_member);
+                json_kstrz(&j, "stuck_on", held);
+        }
         json_kstrz(&j, "seen", w->now);
         json_close(&j, '}');
         call_reply(c);
