@@ -77,6 +77,7 @@ def test_what_it_prints_is_not_believed(instance, book, script, says):
     assert says in out.err, out.err
 
 
+@pytest.mark.long
 def test_one_that_hangs_is_ended(instance, book):
     """With all that it has started."""
     mark = os.path.join(instance.base, "pids")

@@ -226,6 +226,7 @@ def test_a_server_that_is_killed_meanwhile(instance, library):
         assert (p.returncode, out) == (0, "queued_active\nTrue\n")
 
 
+@pytest.mark.long
 def test_snakemake(shared, library):
     folder = f"{shared.base}/workflow"
     os.mkdir(folder)

@@ -135,7 +135,7 @@ def test_what_has_one_gets_the_jobs(place):
     assert folders(place, "n2") == []
 
 
-@pytest.mark.parametrize("hours", [1, 19, 25, 38])
+@pytest.mark.parametrize("hours", [19, *(pytest.param(h, marks=pytest.mark.long) for h in (1, 25, 38))])
 def test_on_a_machine_that_is_up_for_hours(place, hours):
     """Numbers of commands and transfers begin with the time since the machine was started: all of their bits come to be set."""
     script = os.path.join(place.base, "agent-there")

@@ -146,6 +146,7 @@ def busy_s(received):
     return {name: received[name] * 8 / (int(rate.removesuffix("mbit")) * 1e6) for name, rate in LINKS.items()}
 
 
+@pytest.mark.long
 def test_it_ends_sooner_with_fewer_bytes(world):
     blind, blind_sent, _, blind_s = world.play("blind")
     aware, aware_sent, widths, aware_s = world.play("cost")

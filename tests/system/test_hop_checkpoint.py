@@ -152,7 +152,7 @@ def sending(one):
     wait_until(some_is_there, every=0.01)
 
 
-@pytest.mark.parametrize("hop", [1, 2])
+@pytest.mark.parametrize("hop", [pytest.param(1, marks=pytest.mark.long), 2])
 @pytest.mark.parametrize("victim", ["agent", "server"])
 def test_killed_while_it_is_delivered(row, hop, victim):
     """kill -9 of the far agent, or of the far server: it goes on from the same checkpoint."""

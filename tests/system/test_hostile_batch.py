@@ -573,6 +573,7 @@ def array(members, user):
             "state_reason": "None", "user_name": user}
 
 
+@pytest.mark.long
 def test_what_slurmrestd_answers_is_bounded(request, tmp_path):
     """Anybody may call his arrays as ours are called, and members that wait are written as ranges: neither the lists of one job nor
     those of many fill the memory."""

@@ -8,6 +8,7 @@ import agents
 from drover import sh, wait_until
 
 
+@pytest.mark.long
 def test_a_second_agent_of_one_name_is_told(instance):
     """It takes neither the session nor the jobs of the first, and is let in when that has gone."""
     instance.server()

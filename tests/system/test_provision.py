@@ -101,6 +101,7 @@ def test_plan_explains(instance):
     instance.cli("rm", str(large), str(none))
 
 
+@pytest.mark.long
 def test_bounds_hold(instance):
     """Never more nodes than the hour's budget pays, never more spent than the month's; what waits is done all the same."""
     text = PROCESS.format(max=9, bounds=", budget_hour: 2, budget_month: 0.02") + SHAPES
@@ -217,8 +218,9 @@ def sky(instance):
     one.power_off()
 
 
-@pytest.mark.parametrize("fault", ["never_boots", "boots_twice", "lost_response", "throttled", "garbage", "half_a_list", "lies",
-                                   "cannot_be_deleted", "slow"])
+@pytest.mark.parametrize("fault", [
+    "never_boots", pytest.param("boots_twice", marks=pytest.mark.long), "lost_response", "throttled", pytest.param("garbage", marks=pytest.mark.long),
+    "half_a_list", "lies", "cannot_be_deleted", pytest.param("slow", marks=pytest.mark.long)])
 def test_a_cloud_that_fails(instance, sky, fault):
     """While the fault lasts, and after: jobs are done, each once, and no machine is left."""
     sky.faults(**{fault: 2 if fault == "slow" else True})

@@ -111,6 +111,7 @@ def test_a_node_in_two_partitions_counts_once(instance, alpha):
     wait_room(one, 16, 16)
 
 
+@pytest.mark.long
 def test_a_hosts_own_limit_of_grid_engine(instance, grid):
     """Another queue's jobs have a part of it."""
     one = begin(instance, grid)
@@ -144,7 +145,7 @@ def test_gpus_of_grid_engines_jobs(instance, grid):
     one.wait(request)
 
 
-@pytest.mark.parametrize("place", ["rest", "grid", "pbs", "processes"], indirect=True)
+@pytest.mark.parametrize("place", ["rest", pytest.param("grid", marks=pytest.mark.long), "pbs", "processes"], indirect=True)
 def test_a_full_system_that_gives_no_time_is_not_expected_now(place):
     """Others have all of it, and it cannot say for how long."""
     system = place.system

@@ -42,7 +42,7 @@ def begin(instance, system, config=None):
     instance.system = system
     instance.left = system.jobs if system else list
     instance.host_pid = int
-    instance.many = 1000 if LONG or not system else 60 if system.name == "rest" else 200
+    instance.many = 1000 if LONG or not system else 60
     instance.config = config or (agents.batch_queues(system) if system else
                                  "kill_grace: 1s\nqueues:\n  - name: here\n    cpus: 8\n")
     if hasattr(system, "agent_env"):

@@ -43,6 +43,7 @@ def by_account(**words):
     return {f"+{name}": f'"{value}"' for name, value in words.items()}
 
 
+@pytest.mark.long
 def test_the_accounting_is_asked_for_what_is_gone_and_waited_for(one, books):
     """While the agent is away jobs end in every way and leave the controller's memory; slurmdbd is away, too. Nothing is
     decided before it is back, and then everything is as it was."""

@@ -125,6 +125,7 @@ def test_in_a_batch_system(instance, podman, request):
     wait_until(lambda: not [n for n in os.listdir(os.path.join(site.state, "jobs")) if n[0].isdigit()])
 
 
+@pytest.mark.long
 def test_words_of_a_job_hold_its_owner_only(place, podman):
     """A job can say that the registry is in trouble as its engine would. Its owner's jobs with the image wait then, nobody else's do."""
     podman.run(TWO, "import", "--signature-policy", podman.policy, podman.tar, IMAGE)
