@@ -234,6 +234,7 @@ enum core_verdict {
         CORE_UNREACHABLE,  /* value: why the system behind the queue does not answer its agent */
         CORE_STORE_DOWN,   /* clause: the store that the job needs and that does not answer the agent; value:
                               the agent's error; since_ms */
+        CORE_VERDICTS
 };
 struct core_why {
         const char *agent, *queue;

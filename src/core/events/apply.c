@@ -369,7 +369,6 @@ static int apply_attempt(struct core *c, struct request *r, const struct event *
         return 0;
 }
 
-/* Applies suspended, resumed or vacating: the attempt goes on in another state. */
 /* Applies an attribute or a remark of the job's program. */
 static int apply_program(struct request *r, const struct event *e, struct err *err)
 {
@@ -394,6 +393,7 @@ static int apply_program(struct request *r, const struct event *e, struct err *e
         return 0;
 }
 
+/* Applies suspended, resumed or vacating: the attempt goes on in another state. */
 static int apply_control(struct core *c, struct request *r, const struct event *e, struct err *err)
 {
         enum job_state to = e->type == EVENT_SUSPENDED ? JOB_SUSPENDED

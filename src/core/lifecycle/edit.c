@@ -64,7 +64,6 @@ static const struct {
         {"EmailAttributes", all},
         {"HoldOnSubmit", all},
         {"Mirror", all},
-        {"DependsOn", all},
         {"SubmitHost", all},
         {"SubmitEventNotes", all},
         {"SubmitEventUserNotes", all},

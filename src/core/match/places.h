@@ -1,8 +1,8 @@
 /* places: finds the parked offer that a job should go to without looking at all of them. For the files of
  * core/ only.
  *
- * The result is the offer of least cost (choose_cost, to the second) among all that the class can use; of
- * equal ones the one with most free processors. Only agents that hold some of the job's files are compared
+ * The result is the offer of least cost (choose_cost, to some milliseconds) among all that the class can use;
+ * of equal ones the one with most free processors. Only agents that hold some of the job's files are compared
  * one by one; the other offers cost the same within a bin (index.h), so the first of each bin stands for all
  * of it.
  */

@@ -1,4 +1,5 @@
-/* attributes: the attribute names that the core itself reads or writes, interned once.
+/* attributes: the attribute names that the core itself reads or writes, or that a job's program must not set
+ * (lifecycle/chirp.c), interned once.
  *
  * Names are HTCondor's where it has one (manual, "Job ClassAd Attributes", "Machine ClassAd Attributes").
  */

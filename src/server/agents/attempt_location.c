@@ -365,11 +365,14 @@ static const struct entry *current_report(struct server *s, uint64_t request, ui
         return there ? e : NULL;
 }
 
-/* Returns the usual name of a batch system; NULL: the runner is not one. */
+/* Returns the name that people know the runner's system by; NULL: there is none. */
 static const char *batch_system_name(const char *runner)
 {
-        static const char *const names[][2] = {
-                {"slurm", "Slurm"}, {"gridengine", "Grid Engine"}, {"pbs", "PBS"}, {"htcondor", "HTCondor"}};
+        static const char *const names[][2] = {{"slurm", "Slurm"},
+                                               {"gridengine", "Grid Engine"},
+                                               {"pbs", "PBS"},
+                                               {"htcondor", "HTCondor"},
+                                               {"kubernetes", "Kubernetes"}};
         for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
                 if (!strcmp(runner, names[i][0]))
                         return names[i][1];

@@ -7,7 +7,7 @@
 
 static const struct {
         const char *verdict, *side, *text;
-} verdicts[] = {
+} verdicts[CORE_VERDICTS] = {
         [CORE_FITS] = {"fits", NULL, "it fits, and has room now"},
         [CORE_BUSY] = {"busy", NULL, "it would take the job, but has no room now"},
         [CORE_JOB_REFUSES] = {"refuses", "job", NULL},

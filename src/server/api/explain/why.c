@@ -26,7 +26,7 @@ struct why {
         uint32_t times;               /* state of core_eta_some */
         struct buf agents;
         struct json j; /* the answer, written into it */
-        unsigned count[CORE_STORE_DOWN + 1], all;
+        unsigned count[CORE_VERDICTS], all;
 };
 
 static void state_free(void *arg)
