@@ -879,6 +879,21 @@ def test_variables_of_a_job_do_not_say_what_its_container_shows(moments):
         assert not one.exists("out") or "PRIVATE KEY" not in one.read("out")
 
 
+def test_a_command_in_a_container_checks_the_mounts_too(moments):
+    """drover exec may come before the container's first process has checked them, which another job of the same user can stop."""
+    one = moments
+    os.makedirs(f"{one.work}/in")
+    job = one.submit(contained(one, "sleep 600"))
+    wait_until(lambda: one.cli("exec", f"{job}.0", "--", "echo", "here", code=None) == "here\n")
+    said = one.cli("exec", f"{job}.0", "--", "sh", "-c", "pwd; env; exit 7", code=7)
+    assert f"{one.work}/in" in said.split() and "DROVER_MOUNT_" not in said
+    one.cli("rm", str(job))
+    st = os.stat(one.work)
+    for variables, code in (({}, 125), ({"DROVER_MOUNT_0": f"1:1:{one.work}"}, 125), ({"DROVER_MOUNT_0": f"{st.st_dev:x}:{st.st_ino:x}:{one.work}"}, 7)):
+        p = subprocess.run([one.program("drover-init"), "--", "/bin/sh", "-c", "exit 7"], env=variables, capture_output=True, check=False)
+        assert p.returncode == code, p.stderr
+
+
 def test_folders_of_drovers_beneath_a_containers(moments):
     """They have nothing but the way to the sandbox there, by whatever name the folder above them was mounted, and stay where they are."""
     one = moments

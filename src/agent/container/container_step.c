@@ -405,6 +405,7 @@ int container_step_exec(struct attempt *at, struct run_spec *spec, const struct 
                                                    .argc = exec->argc,
                                                    .env = &c->words,
                                                    .input = exec->fd >= 0,
+                                                   .init = h->engine == CONTAINER_PODMAN && env_is_ours(at),
                                                    .terminal = exec->terminal},
                        &c->argv);
         containers_environment(at, &c->envp);

@@ -13,6 +13,10 @@
  * takes in orphans, and ends as the program does, by which the kernel ends all other processes of the
  * container.
  *
+ * A command in a container that runs already (podman exec) is started by this program as well, which then is
+ * not the first process: it checks the same mounts and becomes the command. So a command that is started
+ * before the first process has checked them sees nothing either.
+ *
  * Diagnostics: a line on standard error. Exit code 125 after "Error: ", as podman's own failures, if a mount
  * is another one; 127 after "ERROR (drover-init): " if the program cannot be executed.
  *
@@ -61,14 +65,19 @@ static void check_mount(const char *text)
 static void check_mounts(char **envp)
 {
         char **to = envp;
+        unsigned checked = 0;
         for (; *envp; envp++) {
                 const char *value = strchr(*envp, '=');
-                if (!strncmp(*envp, MOUNT_VARIABLE, sizeof(MOUNT_VARIABLE) - 1) && value)
+                if (!strncmp(*envp, MOUNT_VARIABLE, sizeof(MOUNT_VARIABLE) - 1) && value) {
                         check_mount(value + 1);
-                else
+                        checked++;
+                } else {
                         *to++ = *envp;
+                }
         }
         *to = NULL;
+        if (checked == 0)
+                stop(125, "Error: drover-init is not told which mounts to check\n");
 }
 
 static void __attribute__((noreturn)) run_program(char **argv, const sigset_t *mask)
@@ -98,6 +107,10 @@ int main(int argc, char **argv)
               0); /* nobody looks through /proc/1/root before the mounts are known */
         check_mounts(environ);
         prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+        if (getpid() != 1) {
+                execvp(argv[first], argv + first);
+                stop(127, "ERROR (drover-init): failed to execute %s: %s\n", argv[first], strerror(errno));
+        }
         sigfillset(&all);
         sigprocmask(SIG_BLOCK, &all, &old);
         pid_t child = fork(), ended;

@@ -10,7 +10,8 @@
 #include "base/job/image.h"
 #include "base/mem.h"
 
-#define PLAIN_MAX 4000 /* longest variable that is written to the file */
+#define PLAIN_MAX      4000          /* longest variable that is written to the file */
+#define CONTAINER_INIT "/proc/1/exe" /* in the container; engines put it under names of their own */
 
 static void add_word(struct args *a, const char *word)
 {
@@ -393,6 +394,10 @@ void container_exec(const struct container_settings *s, enum container_engine e,
                 add_word(out, x->env->v[i]);
         }
         add_word(out, name);
+        if (x->init) {
+                add_word(out, CONTAINER_INIT);
+                add_word(out, "--");
+        }
         for (size_t i = 0; i < x->argc; i++)
                 add_word(out, x->argv[i]);
 }

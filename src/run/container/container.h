@@ -144,6 +144,7 @@ struct container_command {
         const struct args *env; /* NAME=VALUE; NULL: none */
         bool input;             /* reads the standard input of the engine's process */
         bool terminal;          /* the standard input is a terminal */
+        bool init; /* the container was started with a container_job's init, which checks its mounts */
 };
 void container_exec(const struct container_settings *s, enum container_engine e, const char *name,
                     const struct container_command *x, struct args *out);

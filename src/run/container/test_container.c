@@ -299,6 +299,21 @@ static void test_environment(void **state)
         assert_string_equal(words.v[9], "N=1\n2");
 }
 
+/* A command beside the job is started by the container's init if the job was. */
+static void test_a_command_in_a_container(void **state)
+{
+        char *const command[] = {(char *)"ps", (char *)"a"};
+        struct container_command x = {.argv = command, .argc = 2, .terminal = true};
+        struct container_settings s = {0};
+        ARGS_CLEANUP struct args plain = {0}, checked = {0};
+        (void)state;
+        container_exec(&s, CONTAINER_DOCKER, "box", &x, &plain);
+        expect(&plain, "docker exec --tty box ps a");
+        x.init = true;
+        container_exec(&s, CONTAINER_PODMAN, "box", &x, &checked);
+        expect(&checked, "podman exec --tty box /proc/1/exe -- ps a");
+}
+
 static void test_variables_of_its_init(void **state)
 {
         static char *const env[] = {(char *)"DROVER_MOUNT_0=1:1:/proc", (char *)"DROVER_MOUNT_1=1:1:/\n",
@@ -556,6 +571,7 @@ int main(void)
                 cmocka_unit_test(test_apptainer),
                 cmocka_unit_test(test_kept),
                 cmocka_unit_test(test_environment),
+                cmocka_unit_test(test_a_command_in_a_container),
                 cmocka_unit_test(test_variables_of_its_init),
                 cmocka_unit_test(test_settings),
                 cmocka_unit_test(test_image),
