@@ -234,16 +234,10 @@ static int file_make_folder(const struct transfer *t, struct err *err)
         size_t n = path ? strlen(path) : 0;
         int r = n ? 0 : -EINVAL;
         for (size_t at = 1; r == 0 && at <= n; at++) {
-                const char *name;
-                int dir;
                 if ((at < n && path[at] != '/') || path[at - 1] == '/')
                         continue;
                 MEM_CLEANUP char *folder = mem_dup(path, at);
-                r = hidden_open_parent(t->config->hidden, folder, &dir, &name);
-                if (r != 0)
-                        break;
-                r = mkdirat(dir, name, 0777) < 0 && errno != EEXIST ? -errno : 0;
-                close(dir);
+                r = hidden_make_folder(t->config->hidden, folder, 0777);
         }
         if (r == HIDDEN_INSIDE)
                 return err_set(err, MOVER_REFUSED, "it is in a folder of Drover's own");

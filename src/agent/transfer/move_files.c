@@ -204,30 +204,13 @@ static int out_file(int sandbox, const char *name, const struct place *to, uint3
         return r;
 }
 
-/* Makes a folder, as mkdir does; one that is there is fine. 0, HIDDEN_INSIDE or -errno. */
-static int make_folder(const struct hidden *hidden, const char *path)
-{
-        struct str plain = str_of(path);
-        const char *name;
-        int parent;
-        while (plain.n > 1 && str_ends(plain, STR("/")))
-                plain.n--;
-        MEM_CLEANUP char *folder = str_dupz(plain);
-        int r = hidden_open_parent(hidden, folder, &parent, &name);
-        if (r != 0)
-                return r;
-        r = mkdirat(parent, name, 0755) == 0 || errno == EEXIST ? 0 : -errno;
-        close(parent);
-        return r;
-}
-
 static int out_tree(const struct hidden *hidden, int sandbox, const char *name, const char *to,
                     uint32_t fence, int depth, struct fs_pace *pace, uint64_t *bytes, struct err *err)
 {
         int fd = fs_open_beneath(sandbox, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
         if (fd < 0)
                 return move_error(err, fd, "read the output", name);
-        int r = depth > DEPTH_MAX ? -ENAMETOOLONG : make_folder(hidden, to);
+        int r = depth > DEPTH_MAX ? -ENAMETOOLONG : hidden_make_folder(hidden, to, 0755);
         if (r != 0) {
                 close(fd);
                 return move_error(err, r, "make the folder", to);
@@ -266,15 +249,9 @@ static int make_folders(const struct hidden *hidden, const char *iwd, const char
                 return r;
         for (const char *slash = strchr(to + n + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
                 MEM_CLEANUP char *folder = mem_dup(to, (size_t)(slash - to));
-                const char *name;
-                int dir;
                 if (slash[-1] == '/')
                         continue;
-                r = hidden_open_parent(hidden, folder, &dir, &name);
-                if (r != 0)
-                        return r;
-                r = mkdirat(dir, name, 0777) == 0 || errno == EEXIST ? 0 : -errno;
-                close(dir);
+                r = hidden_make_folder(hidden, folder, 0777);
                 if (r != 0)
                         return r;
         }

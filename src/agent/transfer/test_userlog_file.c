@@ -169,10 +169,29 @@ static void test_refuses(void **state)
         assert_int_equal(lstat(other, &st), -1); /* not made through the link */
         unlink(file);
         assert_refused(folder, EISDIR);
-        snprintf(other, sizeof(other), "%s/no/log", folder);
+        snprintf(other, sizeof(other), "%s/no/way/log", folder);
         assert_refused(other, ENOENT);
         assert_int_equal(mkfifo(file, 0600), 0);
         assert_refused(file, ENXIO);
+}
+
+/* Only the folder that the log itself is in. */
+static void test_makes_its_folder(void **state)
+{
+        char inner[80], log[96];
+        struct userlog_file_result result;
+        struct err err;
+        struct stat st;
+
+        (void)state;
+        snprintf(inner, sizeof(inner), "%s/logs", folder);
+        snprintf(log, sizeof(log), "%s/job.log", inner);
+        for (int i = 0; i < 2; i++)
+                assert_int_equal(userlog_file_append(NULL, log, STR(A), false, &result, &err), 0);
+        assert_int_equal(stat(log, &st), 0);
+        assert_int_equal(st.st_size, 2 * strlen(A));
+        assert_int_equal(unlink(log), 0);
+        assert_int_equal(rmdir(inner), 0);
 }
 
 static void test_null_takes_all(void **state)
@@ -217,6 +236,7 @@ int main(void)
                 TEST(test_only_whole_lines_are_the_same),
                 TEST(test_finds_it_in_the_tail),
                 TEST(test_refuses),
+                TEST(test_makes_its_folder),
                 TEST(test_null_takes_all),
                 TEST(test_whole_or_nothing),
         };

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/mem.h"
 
 #define TAIL_BYTES   (8u << 20)
 #define SEARCH_BYTES (64u << 20)
@@ -157,11 +158,25 @@ static int append(int dir, const char *name, struct str text, bool maybe_there,
         return r;
 }
 
+/* Opens the log's folder. It is made if it is missing, but not the folders above it, which may be on a file
+ * system that is not mounted now. */
+static int open_folder(const struct hidden *hidden, const char *path, int *ret_fd, const char **ret_name)
+{
+        int r = hidden_open_parent(hidden, path, ret_fd, ret_name);
+        MEM_CLEANUP char *folder = NULL;
+
+        if (r != -ENOENT)
+                return r;
+        folder = mem_dup(path, (size_t)(strrchr(path, '/') - path));
+        r = hidden_make_folder(hidden, folder, 0777);
+        return r == 0 ? hidden_open_parent(hidden, path, ret_fd, ret_name) : r;
+}
+
 int userlog_file_append(const struct hidden *hidden, const char *path, struct str text, bool maybe_there,
                         struct userlog_file_result *ret, struct err *err)
 {
         const char *name;
-        int dir, r = hidden_open_parent(hidden, path, &dir, &name);
+        int dir, r = open_folder(hidden, path, &dir, &name);
 
         *ret = (struct userlog_file_result){.added = true};
         if (r == HIDDEN_INSIDE)

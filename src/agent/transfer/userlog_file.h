@@ -1,9 +1,9 @@
 /* userlog_file: appends events to a job's log, with the rights of this process.
  *
- * The file is opened for appending only, and made if it is missing. Anything but a regular file is refused,
- * a link too, so that a name put there by somebody else leads nowhere; so is a path into a folder that is
- * hidden from jobs. A text is appended whole or not at all: after a partial write the file is truncated to
- * its old size. The file is not flushed to the disk.
+ * The file is opened for appending only, and made if it is missing, with its folder. Anything but a regular
+ * file is refused, a link too, so that a name put there by somebody else leads nowhere; so is a path into a
+ * folder that is hidden from jobs. A text is appended whole or not at all: after a partial write the file is
+ * truncated to its old size. The file is not flushed to the disk.
  */
 #pragma once
 #include "base/err.h"

@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 
 struct hidden {
         int *fds;
@@ -98,6 +100,24 @@ int hidden_open_parent(const struct hidden *h, const char *path, int *ret_fd, co
         *ret_fd = fd;
         *ret_name = name;
         return 0;
+}
+
+int hidden_make_folder(const struct hidden *h, const char *path, mode_t mode)
+{
+        struct str plain = str_of(path);
+        MEM_CLEANUP char *folder = NULL;
+        const char *name;
+        int parent, r;
+
+        while (plain.n > 1 && str_ends(plain, STR("/")))
+                plain.n--;
+        folder = str_dupz(plain);
+        r = hidden_open_parent(h, folder, &parent, &name);
+        if (r != 0)
+                return r;
+        r = mkdirat(parent, name, mode) == 0 || errno == EEXIST ? 0 : -errno;
+        close(parent);
+        return r;
 }
 
 char *hidden_beneath(const struct hidden *h, int fd, size_t n)

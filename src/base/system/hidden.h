@@ -10,6 +10,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 struct hidden;
 
@@ -27,6 +28,9 @@ int hidden_check(const struct hidden *h, int fd);
  * caller closes, and *ret_name pointing into `path`; HIDDEN_INSIDE; -EINVAL: the path names no file; or
  * -errno. */
 int hidden_open_parent(const struct hidden *h, const char *path, int *ret_fd, const char **ret_name);
+/* Makes a folder by its absolute path, which may end with a slash; the folders above it must exist. 0, also
+ * if it exists; HIDDEN_INSIDE; -EINVAL: the path names no folder; or -errno. */
+int hidden_make_folder(const struct hidden *h, const char *path, mode_t mode);
 /* Returns the n-th hidden folder beneath an open folder, as a path relative to that, for free(); NULL: there
  * are no more. */
 char *hidden_beneath(const struct hidden *h, int fd, size_t n);
