@@ -2,8 +2,6 @@
  * resources and the clauses about file transfer are left out if the user's own requirements mention the
  * attribute. Cores and the two sizes are always compared, since the place subtracts them from its free
  * amounts. */
-#include <errno.h>
-
 #include "base/job/environment.h"
 #include "classad/expr.h"
 #include "jdl/condor/reader.h"
@@ -70,17 +68,6 @@ static int look_at(struct reader *r, const struct entry *e, struct mentions *m)
         ad_free(my);
         expr_free(x);
         return 0;
-}
-
-void clause_add(struct buf *out, const char *fmt, ...)
-{
-        va_list ap;
-
-        if (out->n)
-                buf_addz(out, " && ");
-        va_start(ap, fmt);
-        buf_vprintf(out, fmt, ap);
-        va_end(ap);
 }
 
 static bool string_is(struct reader *r, const char *attribute, const char *quoted)

@@ -4,8 +4,11 @@
  *   lines.c      logical lines of the files that are being read
  *   settings.c   what was assigned, and the macros made of it
  *   queue.c      a queue statement: variables, items, steps
- *   attributes.c from settings to the attributes of a part; its chapters: universe.c, command.c, files.c,
+ *   entry.c      the values of keywords for a part, and the attributes made of them
+ *   attributes.c from settings to the attributes of a part, by its chapters: universe.c, command.c, files.c,
  *                accounts.c, policy.c, resources.c, places.c
+ *
+ * parse.c uses all others, attributes.c the chapters, and the chapters entry.c.
  */
 #pragma once
 #include "base/job/macro.h"
