@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "jdl/condor/condor.h"
-#include "jdl/form_json.h"
+#include "jdl/form/form_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

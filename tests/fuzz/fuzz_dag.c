@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "jdl/dag/dag.h"
-#include "jdl/form_json.h"
+#include "jdl/form/form_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

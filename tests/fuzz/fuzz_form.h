@@ -3,7 +3,7 @@
 #pragma once
 #include <errno.h>
 
-#include "jdl/form.h"
+#include "jdl/form/form.h"
 
 static int no_file(void *arg, const char *path, struct buf *ret)
 {

@@ -15,7 +15,7 @@
 
 #include "jdl/condor/condor.h"
 #include "jdl/dag/dag.h"
-#include "jdl/form_json.h"
+#include "jdl/form/form_json.h"
 #include "jdl/rdl/rdl.h"
 
 static int read_file(void *arg, const char *path, struct buf *ret)

@@ -7,7 +7,7 @@
 
 #include "base/system/fs.h"
 #include "jdl/galaxy/galaxy.h"
-#include "jdl/script.h"
+#include "jdl/script/script.h"
 
 static int read_file(void *arg, const char *path, struct buf *ret)
 {

@@ -3,7 +3,7 @@
 #include "base/arena.h"
 #include "cli/terminal/cli.h"
 #include "cli/terminal/view.h"
-#include "jdl/form.h"
+#include "jdl/form/form.h"
 
 #define CATALOG_REPLICAS_MAX 64 /* replicas of a file; further ones are left out */
 

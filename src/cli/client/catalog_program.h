@@ -7,7 +7,7 @@
  * the last line {"end": N}, with the number of files, or {"error": "…"}.
  */
 #pragma once
-#include "jdl/form.h"
+#include "jdl/form/form.h"
 
 #define CATALOG_PROGRAM_QUIET_MS 30000        /* time without output after which the program is killed */
 #define CATALOG_PROGRAM_MS       600000       /* time limit for the whole run */

@@ -2,7 +2,7 @@
 #pragma once
 #include "cli/client/api.h"
 #include "cli/terminal/options.h"
-#include "jdl/form.h"
+#include "jdl/form/form.h"
 
 /* Appends the usual path of a credential of this type: the one that the environment names, else the file
  * that the type's tools write. */

@@ -16,7 +16,7 @@
 #include "base/system/fs.h"
 #include "base/system/program.h"
 #include "cli/terminal/view.h"
-#include "jdl/script.h"
+#include "jdl/script/script.h"
 
 #define PROGRAM    "drover-galaxy"
 #define ANSWER_MS  60000

@@ -5,7 +5,7 @@
  */
 #pragma once
 #include "base/buf.h"
-#include "jdl/form.h"
+#include "jdl/form/form.h"
 
 /* Gives the path of a file on this machine, relative to the folder `iwd`. Returns false if the file is
  * elsewhere, or differs from member to member. */

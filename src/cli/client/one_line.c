@@ -15,7 +15,7 @@
 #include "base/system/fs.h"
 #include "cli/client/world.h"
 #include "cli/terminal/cli.h"
-#include "jdl/script.h"
+#include "jdl/script/script.h"
 
 #define JOBS_MAX 10000000 /* maximum number of jobs of a request */
 /* maximum bytes of files that are sent only because arguments name them */

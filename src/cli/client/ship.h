@@ -8,7 +8,7 @@
  */
 #pragma once
 #include "cli/terminal/cli.h"
-#include "jdl/form_json.h"
+#include "jdl/form/form_json.h"
 
 #define SHIP_FILES_MAX 100000
 #define SHIP_DEPTH_MAX 64 /* maximum depth of nested folders */

@@ -10,7 +10,7 @@
 #include "base/system/clock.h"
 #include "base/system/fs.h"
 #include "cli/terminal/human.h"
-#include "jdl/script.h"
+#include "jdl/script/script.h"
 
 #define REPORT_ROWS_MAX 100000u
 

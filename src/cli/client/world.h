@@ -1,7 +1,7 @@
 /* world: access to the real files, globs, environment and commands, for the readers of job descriptions.
  * Everything is done with the rights of the user who submits. */
 #pragma once
-#include "jdl/form.h"
+#include "jdl/form/form.h"
 
 struct world {
         struct form_world form; /* passed to the readers; borrows from this struct */

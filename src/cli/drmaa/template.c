@@ -12,7 +12,7 @@
 #include "base/job/args.h"
 #include "base/mem.h"
 #include "cli/drmaa/drmaa.h"
-#include "jdl/script.h"
+#include "jdl/script/script.h"
 
 #define INCR_MACRO "$(drmaa_incr)"
 

@@ -16,7 +16,7 @@
 #include "cli/slurm/depend.h"
 #include "cli/slurm/hosts.h"
 #include "cli/slurm/moment.h"
-#include "jdl/script.h"
+#include "jdl/script/script.h"
 
 #define PIECE_MAX    100000 /* bytes of one argument: the system takes 128 KiB */
 #define SIGNAL_S     60     /* default time before the end */

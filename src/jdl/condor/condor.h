@@ -11,7 +11,7 @@
  */
 #pragma once
 #include "base/job/condor_like.h"
-#include "jdl/form.h"
+#include "jdl/form/form.h"
 
 #define CONDOR_TEXT_MAX    (16u << 20) /* maximum bytes of one file */
 #define CONDOR_VALUE_MAX   (1u << 20)  /* maximum bytes of one expanded value */

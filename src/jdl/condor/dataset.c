@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "jdl/condor/reader.h"
-#include "jdl/dataset.h"
+#include "jdl/form/dataset.h"
 
 #define FILES_MAX   10000000u
 #define SEGMENT_MAX (512u << 10) /* bytes of a segment, if no piece is larger */

@@ -7,7 +7,7 @@
 
 #include "base/format/quantity.h"
 #include "jdl/condor/reader.h"
-#include "jdl/placement_words.h"
+#include "jdl/form/placement_words.h"
 
 #define RETRIES_MAX    1000
 #define CRASHES        "3" /* maximum restarts of a mover that died */

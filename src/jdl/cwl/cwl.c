@@ -8,7 +8,7 @@
 #include "base/format/hex.h"
 #include "base/format/json.h"
 #include "base/map.h"
-#include "jdl/script.h"
+#include "jdl/script/script.h"
 
 #define TEXT_MAX  (4u << 20)
 #define DOCS_MAX  200

@@ -10,7 +10,7 @@
  */
 #pragma once
 #include "jdl/condor/condor.h"
-#include "jdl/form.h"
+#include "jdl/form/form.h"
 
 #define DAG_NODES_MAX   1000000u
 #define DAG_TRIES_MAX   100u    /* maximum retries of a node with scripts; each retry is a job of its own */

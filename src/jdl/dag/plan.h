@@ -13,7 +13,7 @@
  */
 #pragma once
 #include "jdl/condor/condor.h"
-#include "jdl/form.h"
+#include "jdl/form/form.h"
 
 struct dag_plan_options {
         const char *stage;     /* a URL that ends with '/' */

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "jdl/galaxy/template.h"
 #include "jdl/galaxy/tool.h"
-#include "jdl/script.h"
+#include "jdl/script/script.h"
 
 static int render(struct tool *t, const struct xml *x, struct buf *out, struct err *err)
 {

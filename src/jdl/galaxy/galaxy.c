@@ -5,7 +5,7 @@
 #include "base/format/sha256.h"
 #include "base/mem.h"
 #include "jdl/galaxy/tool.h"
-#include "jdl/script.h"
+#include "jdl/script/script.h"
 
 #define BOM STR("\xef\xbb\xbf") /* byte order mark, which some editors write */
 

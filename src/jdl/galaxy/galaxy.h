@@ -9,7 +9,7 @@
  *
  * Pure: files come through struct form_world. */
 #pragma once
-#include "jdl/form.h"
+#include "jdl/form/form.h"
 
 enum galaxy_resolve { GALAXY_ANY, GALAXY_CONTAINER, GALAXY_CONDA, GALAXY_NONE };
 

@@ -8,7 +8,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "jdl/galaxy/tool.h"
-#include "jdl/script.h"
+#include "jdl/script/script.h"
 
 #define HERE STR("${__HERE__}") /* the folder of the file in which it is written */
 

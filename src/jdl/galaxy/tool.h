@@ -8,7 +8,7 @@
 #include <jansson.h>
 
 #include "base/format/xml.h"
-#include "jdl/form.h"
+#include "jdl/form/form.h"
 #include "jdl/galaxy/expression.h"
 
 #define TOOL_FILES_MAX  17 /* maximum number of files, imports included */

@@ -15,7 +15,7 @@
 #include "base/set.h"
 #include "jdl/rdl/elements.h"
 #include "jdl/rdl/spelling.h"
-#include "jdl/script.h"
+#include "jdl/script/script.h"
 #include "jdl/sums/request.h"
 
 #define REFERENCES_MAX 100000u

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "jdl/form_json.h"
+#include "jdl/form/form_json.h"
 #include "jdl/sums/test_schema.h"
 
 static struct form form;

@@ -8,7 +8,7 @@
 #include "classad/symbols.h"
 #include "classad/value.h"
 #include "jdl/condor/keywords.h"
-#include "jdl/script.h"
+#include "jdl/script/script.h"
 
 struct writer {
         struct buf *out;

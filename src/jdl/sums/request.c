@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
-#include "jdl/script.h"
+#include "jdl/script/script.h"
 
 #define FILES_DEFAULT 100u /* nFiles if it is not given */
 #define SCRIPT_NAME   ".sums.csh"

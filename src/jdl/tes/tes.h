@@ -15,7 +15,7 @@
 #pragma once
 #include "base/format/json.h"
 #include "base/format/json_read.h"
-#include "jdl/form.h"
+#include "jdl/form/form.h"
 
 #define TES_FOLDER        "tes"
 #define TES_ATTRIBUTE     "TesTask"

@@ -12,7 +12,7 @@
 #include "base/format/hex.h"
 #include "base/system/clock.h"
 #include "core/query.h"
-#include "jdl/form_json.h"
+#include "jdl/form/form_json.h"
 #include "jdl/tes/tes.h"
 #include "server/api/jobs/jobs.h"
 #include "server/api/routes.h"

@@ -18,8 +18,8 @@
 #include "cli/command/jobs/wait.h"
 #include "cli/terminal/human.h"
 #include "jdl/condor/condor.h"
-#include "jdl/placement_words.h"
-#include "jdl/script.h"
+#include "jdl/form/placement_words.h"
+#include "jdl/script/script.h"
 
 #define ASK_MS   1000
 #define AWAY_MS  500

@@ -21,7 +21,7 @@
 #include "cli/client/submit.h"
 #include "cli/command/commands.h"
 #include "cli/terminal/human.h"
-#include "jdl/script.h"
+#include "jdl/script/script.h"
 
 #define COUNT_MAX      1000 /* in one call; each needs a token */
 #define WALLTIME_MIN_S 120

@@ -4,7 +4,7 @@
 
 #include "base/system/clock.h"
 #include "jdl/condor/condor.h"
-#include "jdl/form_json.h"
+#include "jdl/form/form_json.h"
 
 #define WORK_MAX     (32u << 20) /* bytes processed for all macros: some tenths of a second */
 #define WARNINGS_MAX 4000

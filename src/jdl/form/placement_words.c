@@ -1,4 +1,4 @@
-#include "jdl/placement_words.h"
+#include "jdl/form/placement_words.h"
 
 #include <ctype.h>
 

@@ -1,4 +1,4 @@
-#include "jdl/script.h"
+#include "jdl/script/script.h"
 
 #include <ctype.h>
 #include <errno.h>

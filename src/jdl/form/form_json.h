@@ -6,7 +6,7 @@
  */
 #pragma once
 #include "base/format/json.h"
-#include "jdl/form.h"
+#include "jdl/form/form.h"
 
 struct form_file {
         const char *name, *sha256; /* name in the job's folder; hex digest of an upload */

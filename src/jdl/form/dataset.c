@@ -1,4 +1,4 @@
-#include "jdl/dataset.h"
+#include "jdl/form/dataset.h"
 
 #include "base/mem.h"
 #include "base/u64.h"

@@ -1,4 +1,4 @@
-#include "jdl/form.h"
+#include "jdl/form/form.h"
 
 #include <stdio.h>
 

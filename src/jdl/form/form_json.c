@@ -1,4 +1,4 @@
-#include "jdl/form_json.h"
+#include "jdl/form/form_json.h"
 
 static void write_part(struct json *j, const struct form_part *p, const char *upload)
 {

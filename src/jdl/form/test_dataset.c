@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "jdl/dataset.h"
+#include "jdl/form/dataset.h"
 
 /* What must hold of any pieces: each file is in one, in order, with those of its group only, under the
  * limits unless it is alone or was merged. */

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "jdl/form_json.h"
+#include "jdl/form/form_json.h"
 
 static void test_attributes(void **state)
 {

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "jdl/placement_words.h"
+#include "jdl/form/placement_words.h"
 #include "jdl/stork/stork.h"
 
 static void check(const char *ads, const char *part)
