@@ -8,7 +8,6 @@
 #include "base/buf.h"
 #include "place/offer.h"
 #include "run/runner.h"
-#include "wire/drover.pb-c.h"
 
 struct agent;
 struct attempt;
