@@ -459,7 +459,7 @@ bool core_checkpoint(struct core *c, const char *agent, const struct core_result
 /* Returns whether the file is part of a checkpoint of a job that this agent has. */
 bool core_checkpoint_has(struct core *c, const char *agent, uint64_t request, const unsigned char sha256[32]);
 
-/* ---- requests of an attempt's program (lifecycle/chirp.h), if the job's author has set WantIOProxy */
+/* ---- requests of an attempt's program (lifecycle/chirp.c), if the job's author has set WantIOProxy */
 struct core_attempt {
         uint64_t request;
         uint32_t member, fence;

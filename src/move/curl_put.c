@@ -127,7 +127,8 @@ bool curl_can_move(struct transfer *t, const char *temporary)
         return last_can;
 }
 
-/* Onto a file that is there as well: some servers do that by no header. */
+/* Renames the temporary file to the target. If the server refuses, the target is deleted first and the move
+ * repeated: some servers ignore `Overwrite: T` and never replace an existing file. */
 int curl_move(struct transfer *t, const char *temporary, struct err *err)
 {
         struct err first = {""};

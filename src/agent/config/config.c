@@ -16,7 +16,7 @@
         {                                                                                                    \
 #member, kind, offsetof(struct config, member), argument, help                               \
         }
-/* The agent's own; a queue's are in config_queue.c. */
+/* The settings of the agent itself; those of a queue are in agent/config/queue.c. */
 static const struct setting settings[] = {
         {"server", SETTING_LIST, offsetof(struct config, servers), "ADDRESS",
          "unix:/path or host:port; again for another address of the same server"},

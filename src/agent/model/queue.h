@@ -50,7 +50,7 @@ struct backend { /* an open runner */
         const char *queue; /* name of its queue, borrowed from the configuration; NULL: shared by the process
                               queues */
         struct run_word *settings; /* settings of a batch system; borrows from the configuration */
-        bool ready, silent;        /* silent: see RUN_SILENT */
+        bool ready, silent;        /* silent: see run_observer */
         char *unreachable;   /* why the batch system does not answer, while its tasks go on; NULL: it answers,
                                 or has not been asked yet */
         uint64_t generation; /* generation of its listing of known tasks */

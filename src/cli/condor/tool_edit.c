@@ -1,4 +1,4 @@
-/* condor_qedit and condor_prio: POST /v1/actions, of all words at once. */
+/* condor_qedit and condor_prio: one POST /v1/actions for all jobs and changes of the command line. */
 #include <stdio.h>
 
 #include "base/format/json.h"

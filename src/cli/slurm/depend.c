@@ -13,7 +13,8 @@ static int refuse_entry(struct str entry, const char *why, struct err *err)
                        why);
 }
 
-/* Appends the members that were named; a request of one job whose task was named is named whole. */
+/* Appends `id` for depends_on: a request as it is; of an array's tasks the id of each, as the server prints
+ * it (a request that has only one job is printed by the request's number). */
 static int add_members(struct cli *cli, const struct job_id *id, struct str entry, const char *how,
                        struct buf *out, struct err *err)
 {

@@ -225,7 +225,7 @@ static void set_graph(struct core *c, struct ad *ad, const struct request *r, co
         ad_set_string(ad, c->attr.DAGSuccess, code == 0 ? STR("True") : STR("False"));
 }
 
-/* Sets the attributes that the job's program has set (lifecycle/chirp.h). */
+/* Sets the attributes that the job's program has set (lifecycle/chirp.c). */
 static void set_own(struct core *c, struct ad *ad, struct str changes)
 {
         struct submission_attribute a;

@@ -324,7 +324,8 @@ static void read_requirements(struct cwl *c, const struct doc *list, bool must)
                 use_requirement(c, list->kind == DOC_MAP ? d->key : word(doc_get(d, "class")), d, must);
 }
 
-/* Of a packed description the part called main; else all of it. */
+/* Returns the process to run: of a packed description (one with $graph) the process whose id is `main`, of
+ * any other the whole document. */
 static const struct doc *main_of(const struct doc *root)
 {
         const struct doc *graph = doc_get(root, "$graph");

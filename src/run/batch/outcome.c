@@ -31,7 +31,8 @@ static bool caught(const struct batch *b, const struct task *t, struct buf *out)
         return fs_read_regular(AT_FDCWD, buf_z(&path), 1 << 16, out, NULL) == 0;
 }
 
-/* Appends the first line of collected output from our script that begins so. */
+/* Finds the first line that starts with `begin` in the output that the system collected from the script, and
+ * appends the rest of that line. Returns false: there is no such line. */
 static bool caught_line(const struct batch *b, const struct task *t, struct str begin, struct buf *out)
 {
         BUF_CLEANUP struct buf text = {0};

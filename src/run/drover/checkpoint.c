@@ -70,8 +70,9 @@ static void give_up(struct remote_task *t, const char *why)
         t->dirty = true;
 }
 
-/* Returns the local stream that a file of the job continues: the job's streams there are those of this
- * step's runs, and belong behind what is here. */
+/* Returns the local file of stdout or stderr to which the checkpoint's file `name` is written; NULL: the file
+ * is not a stream. ret_append: the stream at the other server has only this step's output, so it is appended
+ * to the output of earlier steps. */
 static const char *own_stream(const struct remote_task *t, const char *name, bool *ret_append)
 {
         bool out = !strcmp(name, STREAM "0");

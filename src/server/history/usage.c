@@ -135,7 +135,8 @@ static int on_name(void *arg, struct str name)
         return 0;
 }
 
-/* Finds the pages behind this name. */
+/* Lists the names of the pages that follow the page `after`; `after` is not a page's name: from the first
+ * page of the cursor's first month. */
 static int find_pages(struct server *s, struct usage_cursor *c, struct str after, struct err *err)
 {
         BUF_CLEANUP struct buf from = {0};
@@ -143,7 +144,7 @@ static int find_pages(struct server *s, struct usage_cursor *c, struct str after
 
         if (str_starts(after, STR(PREFIX))) {
                 buf_str(&from, after);
-                buf_char(&from, '\0'); /* the first name that is behind it */
+                buf_char(&from, '\0'); /* the smallest name that sorts after it */
         } else {
                 buf_printf(&from, PREFIX "%06u/", c->from);
         }

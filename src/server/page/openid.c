@@ -32,8 +32,9 @@ struct openid {
         const struct config_openid *config;
         struct provider *provider;
         unsigned char key[KEY_BYTES];
-        /* States that have come back, the oldest overwritten first. Who floods this can have one of his own,
-         * or of a browser whose cookie he has, come back twice; the provider takes its code once. */
+        /* Values of `state` that have returned from the provider, so that each is accepted once; the newest
+         * overwrites the oldest. A client that fills the list can repeat only a sign-in of its own browser,
+         * or of one whose cookie it has, and the provider accepts the code of a sign-in only once. */
         unsigned char used[USED_MAX][USED_BYTES];
         size_t used_next;
         int64_t logged_ms; /* boot clock */
