@@ -20,7 +20,6 @@ static const struct batch_words {
         {"gridengine", "qstat -j ", "qdel ", true},
         {"pbs", "qstat ", "qdel ", false},
         {"htcondor", "condor_q ", "condor_rm ", false},
-        {"lsf", "bjobs ", "bkill ", false},
 };
 #define SYSTEMS (sizeof(systems) / sizeof(systems[0]))
 
