@@ -1,10 +1,14 @@
 /* server: what all parts of the daemon share, and how its threads communicate.
  *
- * Four threads have a loop each, and the store has a thread of its own:
+ * These threads have a loop each:
  *   core    the main thread. Only it touches the core, the turn, and what belongs to them (agents, waits).
  *   I/O     all sockets: agents' sessions and HTTP, and the reading and writing of JSON.
  *   reader  whatever may block on the disk and does not change the core: history, events, the spool.
  *   catalog the catalog of files: imports and queries.
+ *   mirror  messages of the two servers of a mirror; only with a mirror.
+ *   standby answers who leads; only before this server leads itself (daemon/recover.c).
+ * The store's thread has none; ARCHITECTURE.md lists all threads.
+ *
  * A thread never touches another thread's data. It posts a task, which is a struct of plain data with a
  * function, and the other thread's loop calls that function. Tasks from one thread to another arrive in
  * order.
