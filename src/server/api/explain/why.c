@@ -62,20 +62,28 @@ static void why_line_add(struct json *j, const char *fmt, ...)
         json_str(j, buf_view(&b));
 }
 
-/* Writes a sentence about n queues: `one` for one queue, otherwise `many`, in which # stands for the
- * number. */
-static void say_count(struct json *j, unsigned n, const char *one, const char *many)
+/* Appends words about n things: `one` for one, otherwise `many`, in which # stands for the number. */
+static void add_count(struct buf *out, uint64_t n, const char *one, const char *many)
 {
         struct str rest = str_of(many), before;
 
-        if (n == 0)
-                return;
         if (n == 1) {
-                json_strz(j, one);
+                buf_addz(out, one);
                 return;
         }
         str_cut(&rest, '#', &before);
-        why_line_add(j, STR_FMT "%u" STR_FMT, STR_ARG(before), n, STR_ARG(rest));
+        buf_printf(out, STR_FMT "%llu" STR_FMT, STR_ARG(before), (unsigned long long)n, STR_ARG(rest));
+}
+
+/* Writes a sentence about n things as add_count does; none about nothing. */
+static void say_count(struct json *j, unsigned n, const char *one, const char *many)
+{
+        BUF_CLEANUP struct buf b = {0};
+
+        if (n == 0)
+                return;
+        add_count(&b, n, one, many);
+        json_str(j, buf_view(&b));
 }
 
 /* Explains where a meta job is reserved, and why there. Returns whether the job is one. */
@@ -95,7 +103,7 @@ static bool explain_meta(struct json *j, struct core *core, const struct core_jo
         }
         in_s = (m.start_ms - clock_wall_ms() + 999) / 1000;
         if (m.moves)
-                buf_printf(&moves, " It has moved %u time%s.", m.moves, m.moves == 1 ? "" : "s");
+                add_count(&moves, m.moves, " It has moved 1 time.", " It has moved # times.");
         why_line_add(j,
                      "It is %s: room at queue %s of agent %s is kept for it, %s%lld s%s%s (reservation "
                      "%llu).%s",
@@ -167,11 +175,11 @@ static bool explain_limit(struct json *j, struct core *core, const struct core_j
                 return true;
         }
         if (core_job_throttle(core, job->request, job->member, &under_way, &most) == 0) {
-                why_line_add(j,
-                             "Of request %llu %llu %s may run at once, and %llu %s: it waits for one to end.",
-                             (unsigned long long)job->request, (unsigned long long)most,
-                             most == 1 ? "job" : "jobs", (unsigned long long)under_way,
-                             under_way == 1 ? "does" : "do");
+                buf_printf(&text, "Of request %llu ", (unsigned long long)job->request);
+                add_count(&text, most, "1 job may run at once, and ", "# jobs may run at once, and ");
+                add_count(&text, under_way, "1 does", "# do");
+                buf_addz(&text, ": it waits for one to end.");
+                json_str(j, buf_view(&text));
                 return true;
         }
         if (core_job_limit(core, job->request, job->member, &l, &units) != 0)
@@ -184,6 +192,7 @@ static bool explain_limit(struct json *j, struct core *core, const struct core_j
 /* Explains the job's place in the order, and what is reserved for it. `would`: some queues could run it. */
 static void explain_turn(struct json *j, struct core *core, const struct core_job *job, bool would)
 {
+        BUF_CLEANUP struct buf ahead = {0};
         struct core_reservation r;
         struct core_priority p;
 
@@ -197,7 +206,7 @@ static void explain_turn(struct json *j, struct core *core, const struct core_jo
                                         : "in about %lld min",
                            (long long)(in_s < 120 ? in_s : (in_s + 30) / 60));
                 if (r.queues > 1)
-                        buf_printf(&others, " and %zu other%s", r.queues - 1, r.queues > 2 ? "s" : "");
+                        add_count(&others, r.queues - 1, " and 1 other", " and # others");
                 if (r.idle_ms >= 60000)
                         buf_printf(&idle, " It has kept %lld processor minutes idle so far.",
                                    (long long)(r.idle_ms / 60000));
@@ -206,11 +215,12 @@ static void explain_turn(struct json *j, struct core *core, const struct core_jo
                         r.first ? "It" : "Another job of its kind", r.queue, r.agent, buf_z(&others),
                         buf_z(&when), buf_z(&idle));
         }
-        if (would && core_job_priority(core, job->request, job->member, &p) == 0 && p.ahead)
-                why_line_add(j,
-                             "%s%llu idle job%s before it in the order: `drover priority %llu.%u` shows why.",
-                             p.ahead_more ? "More than " : "", (unsigned long long)p.ahead,
-                             p.ahead == 1 ? " goes" : "s go", (unsigned long long)job->request, job->member);
+        if (would && core_job_priority(core, job->request, job->member, &p) == 0 && p.ahead) {
+                add_count(&ahead, p.ahead, "1 idle job goes", "# idle jobs go");
+                why_line_add(j, "%s%s before it in the order: `drover priority %llu.%u` shows why.",
+                             p.ahead_more ? "More than " : "", buf_z(&ahead),
+                             (unsigned long long)job->request, job->member);
+        }
 }
 
 static void write_turn(struct json *j, struct core *core, uint64_t request, uint32_t member)
@@ -365,20 +375,20 @@ static bool is_of_request(const struct core_change *x)
 /* Says how much would fit, and the command that asks for it. */
 static void say_request(struct hints *h, const struct core_change *x, const char *change)
 {
-        BUF_CLEANUP struct buf edit = {0};
+        BUF_CLEANUP struct buf edit = {0}, queues = {0};
 
         add_keyword(&edit, x->text);
         buf_char(&edit, '=');
         add_amount(&edit, x->text, x->most);
-        why_line_add(h->text, "Would fit %u %s with %s: `drover edit %llu %s`.", x->alone,
-                     x->alone == 1 ? "queue" : "queues", change, (unsigned long long)h->request,
-                     buf_z(&edit));
+        add_count(&queues, x->alone, "1 queue", "# queues");
+        why_line_add(h->text, "Would fit %s with %s: `drover edit %llu %s`.", buf_z(&queues), change,
+                     (unsigned long long)h->request, buf_z(&edit));
 }
 
 static void on_change(void *arg, const struct core_change *x)
 {
         static const char *const kinds[] = {"job", "agent", "request"};
-        BUF_CLEANUP struct buf change = {0};
+        BUF_CLEANUP struct buf change = {0}, queues = {0};
         struct hints *h = arg;
         struct json *j = &h->j;
 
@@ -399,10 +409,11 @@ static void on_change(void *arg, const struct core_change *x)
                 return;
         if (x->kind == CORE_CHANGE_REQUEST)
                 say_request(h, x, buf_z(&change));
-        else
-                why_line_add(h->text, "%u %s could run it without the %s's condition %s.", x->alone,
-                             x->alone == 1 ? "queue" : "queues",
+        else {
+                add_count(&queues, x->alone, "1 queue", "# queues");
+                why_line_add(h->text, "%s could run it without the %s's condition %s.", buf_z(&queues),
                              x->kind == CORE_CHANGE_JOB_CLAUSE ? "job" : "queue", buf_z(&change));
+        }
 }
 
 /* Where no single change is enough, says what must change together. */
@@ -546,7 +557,7 @@ static void write_losses(struct json *j, struct core *core, const struct core_jo
 /* Explains recent losses of the job's attempts. Returns whether the job waits for the end of a pause. */
 static bool explain_losses(struct json *j, struct core *core, const struct core_job *job)
 {
-        BUF_CLEANUP struct buf nodes = {0};
+        BUF_CLEANUP struct buf nodes = {0}, lost = {0};
         struct core_job_losses l;
         int64_t left_ms;
 
@@ -554,10 +565,11 @@ static bool explain_losses(struct json *j, struct core *core, const struct core_
                 return false;
         for (size_t i = 0; i < l.node_count; i++)
                 buf_printf(&nodes, "%s%s", i ? ", " : " ", l.nodes[i]);
-        if (l.lost)
-                why_line_add(
-                        j, "%u of its attempts in a row %s lost with their nodes (%s); after %u it is held.",
-                        l.lost, l.lost == 1 ? "was" : "were", nodes.n ? buf_z(&nodes) + 1 : "", l.most);
+        if (l.lost) {
+                add_count(&lost, l.lost, "1 of its attempts in a row was", "# of its attempts in a row were");
+                why_line_add(j, "%s lost with their nodes (%s); after %u it is held.", buf_z(&lost),
+                             nodes.n ? buf_z(&nodes) + 1 : "", l.most);
+        }
         if (l.suspected)
                 why_line_add(
                         j,
