@@ -52,6 +52,7 @@
 static void agent_turn(void *arg)
 {
         struct agent *a = arg;
+
         a->turn_set = false;
         if (a->stopping)
                 return;
@@ -75,6 +76,7 @@ static void on_lease(void *arg)
 {
         struct agent *a = arg;
         int64_t left = lease_clock_end(&a->lease) - clock_boot_ms();
+
         if (lease_clock_end(&a->lease) == LEASE_CLOCK_NEVER)
                 return;
         if (left > 0) {
@@ -102,6 +104,7 @@ static void on_tick(void *arg)
 {
         static unsigned ticks_away; /* ticks without the shepherd */
         struct agent *a = arg;
+
         if (timer_running(a->lease_timer)) /* the timer did not run while the machine was suspended */
                 on_lease(a);
         limits_sample(a);
@@ -129,6 +132,7 @@ static void on_tick(void *arg)
 static void on_stop(void *arg)
 {
         struct agent *a = arg;
+
         if (!leave_told(a))
                 loop_stop(a->loop);
 }
@@ -136,6 +140,7 @@ static void on_stop(void *arg)
 static void on_interrupt(void *arg)
 {
         struct agent *a = arg;
+
         a->config.kill_on_stop = true;
         loop_stop(a->loop);
 }
@@ -186,6 +191,7 @@ static void hide_folders(struct agent *a)
         const struct config *c = &a->config;
         const char *folders[CONFIG_LIST_MAX + 1];
         size_t n = 0;
+
         for (; n < c->hide.n; n++)
                 folders[n] = c->hide.v[n];
         folders[n++] = c->dir;
@@ -205,6 +211,7 @@ static void who_are_we(struct agent *a)
 static int open_all(struct agent *a, struct err *err)
 {
         int r = a->config.users.n ? mapping_begin(a, err) : 0;
+
         if (r == 0)
                 r = open_state(a, err);
         if (r < 0)
@@ -213,6 +220,7 @@ static int open_all(struct agent *a, struct err *err)
         who_are_we(a);
         if (a->config.cgroups && !a->users_path) {
                 char name[64];
+
                 snprintf(name, sizeof(name), "drover-%.13s", a->instance);
                 struct err why;
                 if (cgroups_open(name, NULL, NULL, &a->cgroups, &why) < 0)
@@ -263,6 +271,7 @@ static void note_stopped(struct agent *a)
         for (size_t i = 0; i < a->queue_count; i++) {
                 struct queue *q = a->queues[i];
                 struct attempt *at = queue_is_local(q) ? q->lists[ATTEMPT_RUNNING] : NULL;
+
                 for (; at; at = at->next)
                         journal_stopped(at);
         }
@@ -286,6 +295,7 @@ static void close_all(struct agent *a)
         void *value;
         while (map_count(a->attempts)) {
                 size_t at = 0;
+
                 map_next(a->attempts, &at, &key, &value);
                 attempt_free(value);
         }
@@ -325,6 +335,7 @@ static void hide_token(int argc, char **argv)
 {
         for (int i = 1; i < argc; i++) {
                 char *token = NULL;
+
                 if (str_starts(str_of(argv[i]), STR("--token=")))
                         token = strchr(argv[i], '=') + 1;
                 else if (!strcmp(argv[i], "--token") && i + 1 < argc)
@@ -340,6 +351,7 @@ int main(int argc, char **argv)
                 .magic = AGENT_MAGIC, .turn = agent_turn, .news = &attempt_news, .dir = -1, .jobs = -1};
         struct err err = {""};
         bool done;
+
         secret_no_dumps();
         /* the agent's own child, as a job's user: see stage_work.h */
         if (argc == 2 && !strcmp(argv[1], "--stage"))

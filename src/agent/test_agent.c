@@ -56,6 +56,7 @@ static void runs_members_with_items(void **s)
         unsigned seen = 0, codes = 0;
         while (seen < 3) {
                 Drover__Result *r = rig_hear(DROVER__TO_SERVER__KIND_RESULT)->result;
+
                 for (size_t i = 0; i < r->n_jobs; i++, seen++) {
                         assert_int_equal(r->jobs[i]->outcome, DROVER__OUTCOME__EXITED);
                         assert_int_equal(r->jobs[i]->n_steps, 1);
@@ -91,6 +92,7 @@ static void each_member_has_its_folder(void **s)
         unsigned seen = 0;
         while (seen < 2) {
                 Drover__Result *r = rig_hear(DROVER__TO_SERVER__KIND_RESULT)->result;
+
                 for (size_t i = 0; i < r->n_jobs; i++, seen++)
                         assert_int_equal(r->jobs[i]->outcome, DROVER__OUTCOME__EXITED);
         }
@@ -190,6 +192,7 @@ static void keeps_room_until_go(void **s)
 static double number_in(const char *ad, const char *name)
 {
         const char *at = strstr(ad, name);
+
         assert_non_null(at);
         return strtod(at + strlen(name), NULL);
 }
@@ -251,6 +254,7 @@ static void carries_through_the_spool(void **s)
         assert_memory_equal(read->sha256.data, sum, 32);
         for (unsigned at = 0; at < 12; at += 4) { /* in three chunks */
                 Drover__SpoolData d = DROVER__SPOOL_DATA__INIT;
+
                 d.sha256.data = sum;
                 d.sha256.len = 32;
                 d.offset = at;
@@ -266,6 +270,7 @@ static void carries_through_the_spool(void **s)
         bool found = false;
         for (int i = 0; i < 2; i++) {
                 Drover__SpoolWrite *w = rig_hear(DROVER__TO_SERVER__KIND_SPOOL_WRITE)->spool_write;
+
                 found = found || !memcmp(w->sha256.data, up, 32);
                 assert_true(w->last);
                 Drover__SpoolStored d = DROVER__SPOOL_STORED__INIT;
@@ -382,6 +387,7 @@ static void leave_a_stage(uint64_t request)
                          .id = {request, 0, 3, 0x80000000u | 64, 0},
                          .slot = SHEPHERD_NO_SLOT,
                          .argc = 1}};
+
         memcpy(m.strings + 7, "/bin/true\0true", 15); /* owner, user, sandbox, folder and streams are empty */
         struct sockaddr_un at = {.sun_family = AF_UNIX};
         snprintf(at.sun_path, sizeof(at.sun_path), "%s/" SHEPHERD_SOCKET, rig.state);
@@ -394,6 +400,7 @@ static void leave_a_stage(uint64_t request)
                 assert_true(n > 0);
                 for (const char *p = answer; p < answer + n;) {
                         const struct shepherd_child *c = (const void *)p;
+
                         ended = ended || (c->record.kind == SHEPHERD_CHILD && c->id.step == m.start.id.step &&
                                           c->state == SHEPHERD_EXITED);
                         p += c->record.size;
@@ -446,6 +453,7 @@ static void it_starts_where_nothing_can_be_written(void **s)
 static pid_t shepherd_pid(void)
 {
         BUF_CLEANUP struct buf b = {0}, path = {0};
+
         for (int pid = 2; pid < 4194304; pid++) {
                 buf_reset(&path);
                 buf_reset(&b);
@@ -523,5 +531,6 @@ int main(void)
                 cmocka_unit_test(a_dead_shepherd_means_lost),
                 cmocka_unit_test(the_lease_ends_without_the_server),
         };
+
         return cmocka_run_group_tests(tests, rig_setup, rig_teardown);
 }

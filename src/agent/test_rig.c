@@ -43,6 +43,7 @@ static void on_join(const Drover__Join *j)
 {
         BUF_CLEANUP struct buf cert = {0}, pem = {0};
         struct err err;
+
         assert_string_equal(j->token, rig.token);
         assert_int_equal(ca_issue_agent(ca, str_of(j->csr_pem), str_of(j->name), clock_wall_ms(), 3600, &cert,
                                         NULL, &err),
@@ -62,6 +63,7 @@ static void on_join(const Drover__Join *j)
 void rig_reply_inventory(Drover__Attempts **kill_list, size_t n)
 {
         Drover__InventoryReply r = DROVER__INVENTORY_REPLY__INIT;
+
         r.kill = kill_list;
         r.n_kill = n;
         Drover__ToAgent m = DROVER__TO_AGENT__INIT;
@@ -75,6 +77,7 @@ static void keep(const Drover__ToServer *m)
         MEM_CLEANUP uint8_t *room = mem_alloc(drover__to_server__get_packed_size(m));
         size_t n = drover__to_server__pack(m, room);
         struct heard *h = mem_new(struct heard), **at = &heard_first;
+
         h->m = drover__to_server__unpack(NULL, n, room);
         while (*at)
                 at = &(*at)->next;
@@ -86,12 +89,14 @@ static void on_message(void *arg, struct session *s, const ProtobufCMessage *bas
 {
         const Drover__ToServer *m = (const void *)base;
         Drover__ToAgent to = DROVER__TO_AGENT__INIT;
+
         (void)arg;
         (void)s;
         if (m->kind_case == DROVER__TO_SERVER__KIND_JOIN) {
                 on_join(m->join);
         } else if (m->kind_case == DROVER__TO_SERVER__KIND_HELLO) {
                 Drover__Welcome w = DROVER__WELCOME__INIT;
+
                 w.version = 1;
                 w.server_uuid = (char *)"unit";
                 w.name = (char *)"n1";
@@ -101,6 +106,7 @@ static void on_message(void *arg, struct session *s, const ProtobufCMessage *bas
                 rig_send(&to);
         } else if (m->kind_case == DROVER__TO_SERVER__KIND_RENEW) {
                 Drover__RenewAck r = DROVER__RENEW_ACK__INIT;
+
                 r.serial = m->renew->serial;
                 to.kind_case = DROVER__TO_AGENT__KIND_RENEW_ACK;
                 to.renew_ack = &r;
@@ -128,6 +134,7 @@ static void on_closed(void *arg, struct session *s, const struct err *why)
 static void on_accept(void *arg, int fd)
 {
         static const struct session_ops ops = {NULL, on_message, on_closed};
+
         (void)arg;
         session_free(rig.session);
         rig.session = session_accept(loop, fd, tls, 0, &ops, NULL);
@@ -144,10 +151,12 @@ Drover__ToServer *rig_hear(Drover__ToServer__KindCase kind)
 {
         bool late = false;
         struct timer *t = timer_new(loop, on_patience, &late);
+
         timer_start(t, PATIENCE_MS);
         for (;;) {
                 while (heard_first) {
                         struct heard *h = heard_first;
+
                         heard_first = h->next;
                         drover__to_server__free_unpacked(current, NULL);
                         current = h->m;
@@ -170,6 +179,7 @@ void rig_run_for(int64_t ms)
 {
         bool over = false;
         struct timer *t = timer_new(loop, on_patience, &over);
+
         timer_start(t, ms);
         while (!over)
                 loop_run(loop);
@@ -180,6 +190,7 @@ void rig_forget(void)
 {
         while (heard_first) {
                 struct heard *h = heard_first;
+
                 heard_first = h->next;
                 drover__to_server__free_unpacked(h->m, NULL);
                 free(h);
@@ -200,6 +211,7 @@ void rig_start_agent(void)
         rig.agent = fork();
         if (rig.agent == 0) {
                 BUF_CLEANUP struct buf log = {0};
+
                 buf_printf(&log, "%s/log", rig.top);
                 int fd = open(buf_z(&log), O_WRONLY | O_CREAT | O_APPEND, 0600);
                 dup2(fd, 2);
@@ -232,6 +244,7 @@ void rig_assign(const struct job *j)
         Drover__SpoolRef ref = DROVER__SPOOL_REF__INIT, *refs[1] = {&ref};
         unsigned char sum[32];
         char *input = (char *)j->input, *output = (char *)j->output, *variable = (char *)"word";
+
         for (int i = 0; i < 2; i++) {
                 steps[i].executable = (char *)(j->missing_program ? "no-such-program" : "/bin/sh");
                 steps[i].argv = i ? argv2 : argv1;
@@ -309,6 +322,7 @@ Drover__Attempts *rig_attempt(uint64_t request)
         static Drover__Range range;
         static Drover__Range *ranges[1] = {&range};
         static Drover__Attempts attempts;
+
         drover__range__init(&range);
         range.count = 1;
         drover__attempts__init(&attempts);
@@ -323,6 +337,7 @@ void rig_control(uint64_t request, Drover__Command command)
 {
         Drover__Attempts *list[1] = {rig_attempt(request)};
         Drover__Control c = DROVER__CONTROL__INIT;
+
         c.command = command;
         c.attempts = list;
         c.n_attempts = 1;
@@ -336,6 +351,7 @@ static void ack(uint64_t request)
 {
         Drover__Attempts *list[1] = {rig_attempt(request)};
         Drover__ResultAck a = DROVER__RESULT_ACK__INIT;
+
         a.attempts = list;
         a.n_attempts = 1;
         Drover__ToAgent m = DROVER__TO_AGENT__INIT;
@@ -348,6 +364,7 @@ Drover__JobResult *rig_result(uint64_t request)
 {
         for (;;) {
                 Drover__Result *r = rig_hear(DROVER__TO_SERVER__KIND_RESULT)->result;
+
                 for (size_t i = 0; i < r->n_jobs; i++)
                         if (r->jobs[i]->request == request) {
                                 ack(request);
@@ -359,6 +376,7 @@ Drover__JobResult *rig_result(uint64_t request)
 void rig_content(const char *file, const char *want)
 {
         BUF_CLEANUP struct buf b = {0}, path = {0};
+
         buf_printf(&path, "%s/%s", rig.work, file);
         assert_int_equal(fs_read(AT_FDCWD, buf_z(&path), 1 << 20, &b, NULL), 0);
         assert_string_equal(buf_z(&b), want);
@@ -367,6 +385,7 @@ void rig_content(const char *file, const char *want)
 void rig_place(const char *file, const char *text)
 {
         BUF_CLEANUP struct buf path = {0};
+
         buf_printf(&path, "%s/%s", rig.work, file);
         assert_int_equal(fs_write(AT_FDCWD, buf_z(&path), str_of(text), 0644, false, NULL), 0);
 }
@@ -374,6 +393,7 @@ void rig_place(const char *file, const char *text)
 bool rig_exists(const char *file)
 {
         BUF_CLEANUP struct buf path = {0};
+
         buf_printf(&path, "%s/%s", rig.work, file);
         return access(buf_z(&path), F_OK) == 0;
 }

@@ -84,6 +84,7 @@ static bool unseal(const struct credentials *cs, struct str name, const struct e
         EVP_CIPHER_CTX *x = EVP_CIPHER_CTX_new();
         size_t size = e->sealed_n - TAG;
         int n = 0, last = 0;
+
         authenticated(&with, name, e);
         bool good = x && EVP_DecryptInit_ex(x, EVP_aes_256_gcm(), NULL, cs->key, e->nonce) == 1 &&
                     EVP_DecryptUpdate(x, NULL, &n, (const unsigned char *)with.p, (int)with.n) == 1 &&

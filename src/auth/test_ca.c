@@ -308,5 +308,6 @@ int main(void)
                 T(bad_requests_are_refused),
                 T(servers_have_names),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

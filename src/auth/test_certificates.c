@@ -176,5 +176,6 @@ int main(void)
                 T(an_agent_is_revoked_whole),     T(ended_ones_are_forgotten),
                 T(an_agent_has_enough_of_them),   T(a_damaged_record_is_named),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,6 +79,7 @@ static void done(void *arg, int result, uint64_t seq, struct store_batch *batch,
 static void commit(struct store *s, uint64_t term, struct store_batch **b)
 {
         sem_t is;
+
         sem_init(&is, 0, 0);
         store_append(s, term, *b, done, &is);
         sem_wait(&is);
@@ -91,6 +92,7 @@ static int put(struct credentials *cs, const char *owner, const char *name, cons
 {
         struct credential_new what = {CREDENTIAL_TOKEN, str_of(token), NULL, 0, true};
         struct err err;
+
         return credentials_put(cs, str_of(owner), str_of(name), &what, 5, b, &err);
 }
 
@@ -170,6 +172,7 @@ static void what_it_is_for(void **state)
         static const char *const bad[] = {"se.lab", "https://a b/", "/data/", "http://se.lab/"};
         for (size_t i = 0; i < 4; i++) {
                 struct str url = str_of(bad[i]);
+
                 what = (struct credential_new){CREDENTIAL_TOKEN, STR("x"), &url, 1, false};
                 assert_int_equal(credentials_put(cs, STR("ann@x"), STR("u"), &what, 6, b, &err), -EINVAL);
         }
@@ -207,5 +210,6 @@ int main(void)
                 cmocka_unit_test(names),           cmocka_unit_test(the_store_has_them_encrypted),
                 cmocka_unit_test(what_it_is_for),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,5 +161,6 @@ int main(void)
                 cmocka_unit_test(bad_tokens),
                 cmocka_unit_test(users_and_rules),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

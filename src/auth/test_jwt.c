@@ -332,5 +332,6 @@ int main(void)
                 cmocka_unit_test(changed_tokens),
                 cmocka_unit_test(keys_that_are_none),
         };
+
         return cmocka_run_group_tests(tests, make_issuer, free_issuer);
 }

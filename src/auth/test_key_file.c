@@ -67,5 +67,6 @@ int main(void)
                 cmocka_unit_test(a_key_is_made_once),
                 cmocka_unit_test(damaged_files_are_refused),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

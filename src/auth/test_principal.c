@@ -84,5 +84,6 @@ int main(void)
                 cmocka_unit_test(maps_users),
                 cmocka_unit_test(roles),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

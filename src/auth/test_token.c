@@ -285,5 +285,6 @@ int main(void)
                 T(odd_ones_are_not_made),
                 T(a_damaged_record_is_named),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

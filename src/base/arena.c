@@ -74,6 +74,7 @@ void arena_reset(struct arena *a)
         keep->below = NULL;
         while (b) {
                 struct arena_block *below = b->below;
+
                 free(b);
                 b = below;
         }

@@ -73,6 +73,7 @@ void buf_vprintf(struct buf *b, const char *fmt, va_list ap)
                 buf_add(b, small, (size_t)n);
         } else if (n >= 0) {
                 char *to = buf_room(b, (size_t)n);
+
                 if (to) {
                         vsnprintf(to, (size_t)n + 1, fmt, again);
                         b->n += (size_t)n;

@@ -111,6 +111,7 @@ static void crc_fill(void)
 {
         for (uint32_t i = 0; i < 256; i++) {
                 uint32_t c = i;
+
                 for (int k = 0; k < 8; k++)
                         c = c & 1 ? (c >> 1) ^ 0x82f63b78u : c >> 1;
                 crc_table[i] = c;

@@ -164,6 +164,7 @@ void set_remove_all(struct set *s, const struct set *other)
                 }
         } else if (other->bitmap) {
                 roaring_bitmap_andnot_inplace(s->bitmap, other->bitmap);
+
                 churned(s, 64);
         } else {
                 for (uint64_t w = other->word; w; w &= w - 1)
@@ -177,14 +178,17 @@ void set_keep_all(struct set *s, const struct set *other)
 {
         if (!s->bitmap) {
                 uint64_t keep = 0;
+
                 for (uint64_t w = s->word; w; w &= w - 1) {
                         unsigned m = (unsigned)__builtin_ctzll(w);
+
                         if (set_has(other, m))
                                 keep |= 1ull << m;
                 }
                 s->word = keep;
         } else {
                 struct set copy;
+
                 set_copy(&copy, other);
                 grow(&copy);
                 roaring_bitmap_and_inplace(s->bitmap, copy.bitmap);
@@ -208,6 +212,7 @@ uint64_t set_next(const struct set *s, uint64_t from)
 {
         if (!s->bitmap) {
                 uint64_t w = from < 64 ? s->word & ~((1ull << from) - 1) : 0;
+
                 return w ? (uint64_t)__builtin_ctzll(w) : SET_END;
         }
         if (from <= UINT32_MAX) {
@@ -237,6 +242,7 @@ bool set_run(const struct set *s, uint64_t from, uint64_t *ret_first, uint64_t *
         *ret_first = first;
         if (!s->bitmap) {
                 uint64_t rest = ~(s->word >> first);
+
                 *ret_end = first + (rest ? (uint64_t)__builtin_ctzll(rest) : 64 - first);
                 return true;
         }

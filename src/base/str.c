@@ -56,6 +56,7 @@ int str_icmp(struct str a, struct str b)
 
         for (size_t i = 0; i < n; i++) {
                 int c = fold(a.p[i]) - fold(b.p[i]);
+
                 if (c)
                         return c;
         }
@@ -166,6 +167,7 @@ int str_to_u64(struct str s, uint64_t *ret)
                 return -EINVAL;
         for (size_t i = 0; i < s.n; i++) {
                 unsigned d = (unsigned)(s.p[i] - '0');
+
                 if (d > 9)
                         return -EINVAL;
                 if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, d, &v))

@@ -36,6 +36,7 @@ static void there_and_back(void **state)
         }
         for (size_t i = 0; i < 6; i++) {
                 double d = unpack_double(&u);
+
                 assert_memory_equal(&d, &reals[i], sizeof(d));
         }
         assert_true(isnan(unpack_double(&u)));

@@ -174,6 +174,7 @@ static void compact(struct ad *ad)
 
         for (uint32_t i = 0; i < ad->count; i++) {
                 const struct node *nd = (const struct node *)(void *)(ad->code + ad->entries[i].at);
+
                 ad->entries[i].at = (int32_t)code_copy(&c, nd);
         }
         free(ad->code);

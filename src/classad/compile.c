@@ -298,6 +298,7 @@ static uint32_t copy_ad(struct code *c, const struct node *nd)
 
         for (uint32_t i = 0; i < nd->n; i++) {
                 const struct entry *e = &node_entries(nd)[i];
+
                 entries[i] = (struct entry){e->name, (int32_t)code_copy(c, node_at(nd, e->at)), e->spelling};
         }
         at = code_ad(c, entries, nd->n);

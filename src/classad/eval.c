@@ -318,6 +318,7 @@ void run_select(struct run *r, const struct value *from, symbol name, struct val
                 for (const struct ad *ad = from->ad; ad; ad = ad->enclosing)
                         if ((nd = ad_get(ad, name)) != NULL) {
                                 bool other = run_root(ad) == r->target;
+
                                 found(r, nd, ad, other ? run_root(r->my) : r->target, ret);
                                 return;
                         } else if (ad == from->ad && special_of(r, ad, name, ret)) {
@@ -475,6 +476,7 @@ static void ad_literal_value(struct run *r, const struct node *nd, struct value 
                 memset(index, 0, ((size_t)mask + 1) * sizeof(*index));
                 for (uint32_t i = 0; i < nd->n; i++) {
                         uint32_t at = symbol_hash(ad->entries[i].name) & mask;
+
                         while (index[at])
                                 at = (at + 1) & mask;
                         index[at] = i + 1;

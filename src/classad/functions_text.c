@@ -127,6 +127,7 @@ void function_strcmp(const struct call *c, struct value *ret)
 
         if (two_texts(c, &a, &b, ret)) {
                 int r = str_cmp(a, b);
+
                 *ret = value_integer((r > 0) - (r < 0));
         }
 }
@@ -137,6 +138,7 @@ void function_stricmp(const struct call *c, struct value *ret)
 
         if (two_texts(c, &a, &b, ret)) {
                 int r = str_icmp(a, b);
+
                 *ret = value_integer((r > 0) - (r < 0));
         }
 }

@@ -80,6 +80,7 @@ bool lex_space(struct lex *lx)
                         return true;
                 if (p[1] == '/') {
                         const char *nl = memchr(p, '\n', (size_t)(end - p));
+
                         p = nl ? nl + 1 : end;
                 } else if (p[1] == '*') {
                         struct str rest = str_make(p + 2, (size_t)(end - p - 2));

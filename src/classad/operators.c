@@ -180,6 +180,7 @@ static struct value compare_values(enum op op, const struct value *x, const stru
         if (is_number(x) && is_number(y)) {
                 if (x->type == VALUE_REAL || y->type == VALUE_REAL) {
                         double a = as_real(x), b = as_real(y);
+
                         return relation(op, a<b, a == b, a> b);
                 }
                 int64_t a = as_integer(x), b = as_integer(y);

@@ -142,6 +142,7 @@ static void nested(const struct xml *x, const struct node *nd, unsigned indent)
         buf_addz(x->out, "<c>\n");
         for (uint32_t i = 0; i < nd->n; i++) {
                 const struct entry *e = &node_entries(nd)[i];
+
                 attribute(x, e->name, e->spelling, node_at(nd, e->at), indent + 4);
         }
         buf_printf(x->out, "%*s</c>", (int)indent, "");

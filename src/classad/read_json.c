@@ -67,6 +67,7 @@ static int text(struct build *b, struct str s, uint32_t *ret, struct err *err)
 {
         if (str_istarts(s, STR("/Expr(")) && str_ends(s, STR(")/"))) {
                 int r = build_expr(b, str_make(s.p + 6, s.n - 8), ret, err);
+
                 return r ? err_prefix(err, r, "in its expression") : 0;
         }
         return build_value(b, &(struct value){.type = VALUE_STRING, .string = s}, ret, err);

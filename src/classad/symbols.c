@@ -402,10 +402,12 @@ struct symbols *symbols_new(void)
         MEM_GROW(s->entries, s->entries_cap, 64);
         for (symbol sym = 1; sym < SYM_FIRST_FUNCTION; sym++) {
                 symbol got = symbols_intern(s, str_of(known[sym]));
+
                 assert(got == sym);
         }
         for (unsigned i = 0; i < functions_count; i++) {
                 symbol got = symbols_intern(s, str_of(functions[i].name));
+
                 assert(got == SYM_FIRST_FUNCTION + i);
         }
         s->known = s->count;

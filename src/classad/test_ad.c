@@ -401,5 +401,6 @@ int main(void)
                 cmocka_unit_test(test_too_many_attributes),
                 cmocka_unit_test(test_symbols),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

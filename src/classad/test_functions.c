@@ -394,5 +394,6 @@ int main(void)
                 cmocka_unit_test(test_string_lists), cmocka_unit_test(test_regexps),
                 cmocka_unit_test(test_times),        cmocka_unit_test(test_tools),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -381,5 +381,6 @@ int main(void)
                 cmocka_unit_test(test_text_of_the_old_syntax),
                 cmocka_unit_test(test_text_as_the_old_syntax),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

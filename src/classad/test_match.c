@@ -340,5 +340,6 @@ int main(void)
                 cmocka_unit_test(test_references_too_deep),
                 cmocka_unit_test(test_references_of_one_clause),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -184,5 +184,6 @@ int main(void)
                 cmocka_unit_test(test_depth),      cmocka_unit_test(test_too_long),
                 cmocka_unit_test(test_new_syntax), cmocka_unit_test(test_old_syntax),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

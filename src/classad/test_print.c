@@ -275,5 +275,6 @@ int main(void)
                 cmocka_unit_test(test_spelling),
                 cmocka_unit_test(test_spelling_of_long_names),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -446,5 +446,6 @@ int main(void)
                 cmocka_unit_test(test_json),  cmocka_unit_test(test_wrong), cmocka_unit_test(test_depth),
                 cmocka_unit_test(test_same),  cmocka_unit_test(test_reals),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

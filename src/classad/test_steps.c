@@ -334,5 +334,6 @@ int main(void)
                 cmocka_unit_test(test_sums),
                 cmocka_unit_test(test_hidden_names),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -703,6 +703,7 @@ int core_restore(struct core *c, struct str snapshot, struct err *err)
         r.queues = mem_array(NULL, r.queue_count + 1, sizeof(struct queue *));
         for (uint64_t i = 0; i < r.queue_count; i++) {
                 struct str agent = unpack_str(&r.in), queue = unpack_str(&r.in);
+
                 r.queues[i] = queue_get(c, agent_get(c, agent), queue);
                 r.queues[i]->logged = true;
         }

@@ -343,5 +343,6 @@ int main(void)
                 STORY(test_wrong_submits_name_the_attribute),
                 STORY(test_a_job_without_requirements_goes_where_there_is_room),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -247,5 +247,6 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_connecting_forgets, two_stores, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_the_list, two_stores, bare_core_free),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -242,5 +242,6 @@ int main(void)
                 STORY(test_ahead_is_no_machine),
                 STORY(test_which_change_would_help),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -632,6 +632,7 @@ void http_server_free(struct http_server *s)
                 return;
         while (s->listens) {
                 struct http_listen *h = s->listens;
+
                 s->listens = h->next;
                 listener_free(h->listener);
                 tls_unref(h->tls);
@@ -668,6 +669,7 @@ bool http_query_nth(const struct http_request *r, const char *name, size_t n, st
 
         while (str_cut(&rest, '&', &pair)) {
                 struct str key, value = pair, plain;
+
                 if (!str_cut(&value, '=', &key) || http_decode(a, key, true, &plain) < 0 ||
                     !str_eqz(plain, name))
                         continue;

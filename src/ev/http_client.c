@@ -67,9 +67,11 @@ static void collect(struct http_client *c)
 {
         CURLMsg *m;
         int left;
+
         while ((m = libcurl.p_curl_multi_info_read(c->multi, &left))) {
                 void *call = NULL;
                 CURLcode result = m->data.result;
+
                 libcurl.p_curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &call);
                 settle_call(call, result);
         }
@@ -80,6 +82,7 @@ static void on_ready(void *arg, int what)
         struct watched *w = arg;
         struct http_client *c = w->client;
         int n, mask = (what & WATCH_READ ? CURL_CSELECT_IN : 0) | (what & WATCH_WRITE ? CURL_CSELECT_OUT : 0);
+
         libcurl.p_curl_multi_socket_action(c->multi, w->fd, mask, &n); /* w may be gone */
         collect(c);
 }
@@ -88,6 +91,7 @@ static int on_watch(CURL *h, curl_socket_t fd, int what, void *arg, void *known)
 {
         struct http_client *c = arg;
         struct watched *w = known;
+
         (void)h;
         if (what == CURL_POLL_REMOVE) {
                 if (w)
@@ -110,6 +114,7 @@ static int on_watch(CURL *h, curl_socket_t fd, int what, void *arg, void *known)
 static int on_timer(CURLM *m, long ms, void *arg)
 {
         struct http_client *c = arg;
+
         (void)m;
         if (ms < 0)
                 timer_stop(c->due);
@@ -122,6 +127,7 @@ static void on_due(void *arg)
 {
         struct http_client *c = arg;
         int n;
+
         libcurl.p_curl_multi_socket_action(c->multi, CURL_SOCKET_TIMEOUT, 0, &n);
         collect(c);
 }
@@ -133,6 +139,7 @@ static void kick(void *arg);
 struct http_client *http_client_new(struct loop *l, const struct http_client_config *config)
 {
         struct http_client *c = mem_new(struct http_client);
+
         c->loop = l;
         c->address = mem_dupz(config->address);
         c->bearer = config->bearer ? mem_dupz(config->bearer) : NULL;
@@ -167,6 +174,7 @@ void http_client_bearer(struct http_client *c, const char *bearer)
 static void count_body(struct http_call *call, size_t bytes)
 {
         struct http_budget *b = call->client->budget;
+
         b->used = b->used - call->counted + bytes;
         call->counted = bytes;
 }
@@ -175,6 +183,7 @@ static void count_body(struct http_call *call, size_t bytes)
 static void call_free(struct http_call *call)
 {
         struct http_client *c = call->client;
+
         *call->link = call->next;
         if (call->next)
                 call->next->link = call->link;
@@ -228,6 +237,7 @@ void http_call_cancel(struct http_call *call)
 static size_t on_head(char *p, size_t size, size_t n, void *arg)
 {
         struct http_call *call = arg;
+
         (void)p;
         call->head += size * n;
         if (call->head <= HEAD_MAX)
@@ -246,6 +256,7 @@ static int keep_body(struct http_call *call, int status, struct str part)
         }
         if (call->spec.to_fd && status / 100 == 2) {
                 int r = 0;
+
                 if (call->spec.limited && part.n > call->spec.limit) {
                         r = err_set(&call->err, -EFBIG, "it is larger than was said");
                 } else {
@@ -271,6 +282,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
 {
         struct http_call *call = arg;
         long status = 0;
+
         libcurl.p_curl_easy_getinfo(call->h, CURLINFO_RESPONSE_CODE, &status);
         return keep_body(call, (int)status, str_make(p, size * n)) < 0 ? CURL_WRITEFUNC_ERROR : size * n;
 }
@@ -279,6 +291,7 @@ static void explain(struct http_call *call, CURLcode result)
 {
         const char *why = *call->why ? call->why : libcurl.p_curl_easy_strerror(result);
         long verdict = 0, number = 0;
+
         libcurl.p_curl_easy_getinfo(call->h, CURLINFO_SSL_VERIFYRESULT, &verdict);
         libcurl.p_curl_easy_getinfo(call->h, CURLINFO_OS_ERRNO, &number);
         if (result == CURLE_OPERATION_TIMEDOUT)
@@ -298,6 +311,7 @@ static void settle_call(struct http_call *call, CURLcode result)
 {
         struct http_client *c = call->client;
         long status = 0;
+
         libcurl.p_curl_easy_getinfo(call->h, CURLINFO_RESPONSE_CODE, &status);
         libcurl.p_curl_multi_remove_handle(c->multi, call->h);
         c->running--;
@@ -339,6 +353,7 @@ static CURLcode on_tls(CURL *h, void *ctx, void *arg)
 static void add_line(struct http_call *call, const char *name, struct str value)
 {
         BUF_CLEANUP struct buf b = {0};
+
         buf_printf(&b, "%s" STR_FMT, name, STR_ARG(value));
         call->lines = libcurl.p_curl_slist_append(call->lines, buf_z(&b));
 }
@@ -347,6 +362,7 @@ static void set_head(struct http_call *call)
 {
         const struct http_call_spec *spec = &call->spec;
         struct str rest = str_of(spec->fields ? spec->fields : ""), line;
+
         add_line(call, "Expect:", STR("")); /* no waiting for leave to send */
         if (call->client->bearer)
                 add_line(call, "Authorization: Bearer ", str_of(call->client->bearer));
@@ -367,6 +383,7 @@ static void set_way(struct http_call *call, const char *path)
         BUF_CLEANUP struct buf url = {0};
         const char *address = call->spec.address;
         bool local = str_starts(str_of(address), STR("unix:"));
+
         buf_printf(&url, "http%s://%s%s", c->tls || c->ca_file || c->authorities ? "s" : "",
                    local ? "localhost" : address, path);
         SET(call, URL, buf_z(&url));
@@ -399,6 +416,7 @@ static void call_begin(struct http_call *call)
 {
         struct http_client *c = call->client;
         const struct http_call_spec *spec = &call->spec;
+
         call->state = RUNNING;
         c->running++;
         call->h = libcurl.p_curl_easy_init();
@@ -426,6 +444,7 @@ struct http_call *http_client_call(struct http_client *c, const struct http_call
                                    void *arg)
 {
         struct http_call *call = mem_new(struct http_call);
+
         call->client = c;
         call->link = c->last;
         *c->last = call;
@@ -453,6 +472,7 @@ struct http_call *http_client_call(struct http_client *c, const struct http_call
 static struct http_call *call_in(const struct http_client *c, int state)
 {
         struct http_call *call = c->first;
+
         while (call && (int)call->state != state)
                 call = call->next;
         return call;
@@ -462,6 +482,7 @@ static void kick(void *arg)
 {
         struct http_client *c = arg;
         struct http_call *call;
+
         while (c->running < c->max && (call = call_in(c, WAITING)))
                 call_begin(call);
         call = call_in(c, ENDED);

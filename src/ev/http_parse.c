@@ -35,6 +35,7 @@ static bool is_token(struct str s)
 {
         for (size_t i = 0; i < s.n; i++) {
                 unsigned char c = s.p[i];
+
                 if (c <= ' ' || c >= 127 || strchr("\"(),/:;<=>?@[\\]{}", c))
                         return false;
         }
@@ -50,9 +51,11 @@ int http_decode(struct arena *a, struct str text, bool plus, struct str *ret)
                 return -EINVAL;
         for (size_t i = 0; i < text.n; i++) {
                 char c = text.p[i];
+
                 if (c == '%') {
                         int high = i + 2 < text.n ? hex_digit(text.p[i + 1]) : -1;
                         int low = i + 2 < text.n ? hex_digit(text.p[i + 2]) : -1;
+
                         if (high < 0 || low < 0 || !(high | low))
                                 return -EINVAL;
                         c = (char)(high << 4 | low);
@@ -144,6 +147,7 @@ static int parse_field(struct str line, struct http_head *ret, struct err *err)
         f->value = str_trim(line);
         for (size_t i = 0; i < f->value.n; i++) {
                 unsigned char c = f->value.p[i];
+
                 if ((c < ' ' && c != '\t') || c == 127)
                         return err_set(err, 400, "control characters in a header field");
         }
@@ -178,9 +182,11 @@ static int parse_framing(struct http_head *ret, struct err *err)
         for (size_t i = 0; i < ret->n_fields; i++) {
                 struct str name = ret->fields[i].name, value = ret->fields[i].value;
                 uint64_t n;
+
                 if (str_ieqz(name, "content-length")) {
                         int r = value.n && value.p[0] >= '0' && value.p[0] <= '9' ? str_to_u64(value, &n)
                                                                                   : -EINVAL;
+
                         if (r == -ERANGE || (r == 0 && n > HTTP_BODY_MAX))
                                 return err_set(err, 413, "a body may have %u bytes", HTTP_BODY_MAX);
                         if (r < 0 || (lengths++ && n != ret->length))

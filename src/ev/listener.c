@@ -47,6 +47,7 @@ static void listener_readable(void *arg, int what)
         l->accepting = true;
         for (int i = 0; i < ACCEPT_TURN && !l->gone; i++) {
                 int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
                 if (fd >= 0) {
                         l->fn(l->arg, fd);
                 } else if (errno == EAGAIN) {
@@ -121,6 +122,7 @@ static int listener_try(struct listener *l, const struct addrinfo *a)
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
         if (bind(fd, a->ai_addr, a->ai_addrlen) < 0 || listen(fd, BACKLOG) < 0) {
                 int r = -errno;
+
                 close(fd);
                 return r;
         }

@@ -144,6 +144,7 @@ static void loop_run_waiting(struct loop *l)
 {
         while (l->waiting && !loop_share_is_over(l)) {
                 struct watch *w = l->waiting;
+
                 watch_call(w, watch_wait_no_more(w));
         }
 }
@@ -468,6 +469,7 @@ static void signal_caught(int signo)
 
         if (fd >= 0) {
                 ssize_t done = write(fd, &one, sizeof(one));
+
                 (void)done; /* full: it is readable already */
         }
         errno = saved;

@@ -35,6 +35,7 @@ static struct mail *mailbox_take(_Atomic(struct mail *) *head)
 
         while (m) {
                 struct mail *next = m->next;
+
                 m->next = turned;
                 turned = m;
                 m = next;
@@ -163,6 +164,7 @@ void mailbox_free(struct mailbox *mb, void (*drop)(struct mail *m))
         for (int i = 0; i < 4; i++) {
                 while (lists[i]) {
                         struct mail *m = lists[i];
+
                         lists[i] = m->next;
                         if (drop)
                                 drop(m);

@@ -20,6 +20,7 @@ static uint64_t take_number(const char *name)
 {
         const char *text = getenv(name);
         uint64_t n = 0;
+
         if (!text || str_to_u64(str_of(text), &n) != 0)
                 n = 0;
         unsetenv(name);
@@ -31,6 +32,7 @@ void service_open(void)
         const char *path = getenv("NOTIFY_SOCKET");
         size_t n = path ? strlen(path) : 0;
         uint64_t pid = take_number("WATCHDOG_PID");
+
         alive_us = take_number("WATCHDOG_USEC");
         if (pid && pid != (uint64_t)getpid())
                 alive_us = 0;
@@ -49,6 +51,7 @@ void service_open(void)
 static void tell_manager(const char *state)
 {
         int fd = manager_size ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+
         if (fd < 0)
                 return;
         (void)!sendto(fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT,
@@ -67,6 +70,7 @@ void service_waiting(const char *why)
 static void on_alive(void *arg)
 {
         uint64_t ms = alive_us / 2000;
+
         (void)arg;
         tell_manager("WATCHDOG=1");
         timer_start(alive, ms < 1 ? 1 : ms > INT32_MAX ? INT32_MAX : (int64_t)ms);
@@ -84,6 +88,7 @@ void service_ready(struct loop *l)
 void service_reloading(void)
 {
         char state[80];
+
         snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%lld",
                  (long long)(clock_mono_ns() / 1000));
         tell_manager(state);

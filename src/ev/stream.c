@@ -91,10 +91,12 @@ static void stream_push(struct stream *s)
         while (s->out.n > s->out_at && sent < WRITE_TURN) {
                 size_t left = s->out.n - s->out_at;
                 ssize_t n = stream_put(s, s->out.p + s->out_at, left < WRITE_CHUNK ? left : WRITE_CHUNK);
+
                 if (n == -EAGAIN)
                         break;
                 if (n < 0) {
                         struct err why = s->why;
+
                         stream_die(s, "sending failed: %s", why.text);
                         return;
                 }
@@ -154,6 +156,7 @@ static void stream_read(struct stream *s)
 
         while (got < READ_TURN && s->in.n < s->limits.read_max) {
                 size_t space = s->limits.read_max - s->in.n;
+
                 n = stream_get(s, room, space < READ_CHUNK ? space : READ_CHUNK);
                 if (n <= 0)
                         break;
@@ -311,6 +314,7 @@ static void stream_turn(void *arg)
                         stream_defer(s);
         } else if (!s->gone) {
                 struct err why = s->why;
+
                 s->turn = false;
                 s->ops->closed(s->arg, s, &why);
         }

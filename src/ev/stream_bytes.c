@@ -23,6 +23,7 @@ ssize_t stream_get(struct stream *s, char *room, size_t n)
 
         if (s->ssl) {
                 size_t got = 0;
+
                 ERR_clear_error();
                 errno = 0;
                 done = SSL_read_ex(s->ssl, room, n, &got);
@@ -48,6 +49,7 @@ ssize_t stream_put(struct stream *s, const char *p, size_t n)
 
         if (s->ssl) {
                 size_t put = 0;
+
                 ERR_clear_error();
                 errno = 0;
                 done = SSL_write_ex(s->ssl, p, n, &put);

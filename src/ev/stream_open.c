@@ -150,6 +150,7 @@ static void stream_try_next(struct stream *s)
 
         while (s->address_next) {
                 struct addrinfo *a = s->address_next;
+
                 s->address_next = a->ai_next;
                 if (stream_dial(s, a->ai_addr, a->ai_addrlen))
                         return;

@@ -103,5 +103,6 @@ int main(void)
                 cmocka_unit_test(test_users_of_this_machine),
                 cmocka_unit_test(test_those_that_wait),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,6 +88,7 @@ static void many(void **state)
 
         for (int i = 0; i < 40; i++) {
                 char script[32];
+
                 snprintf(script, sizeof(script), "exit %d", i);
                 spawn(w, script, NULL);
         }
@@ -110,6 +111,7 @@ static void cannot_start(void **state)
 
         for (int i = 0; i < 3; i++) {
                 struct child_spec spec = {.argv = all[i], .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1};
+
                 assert_int_equal(child_spawn(w->loop, &spec, ended, w, &c, &err), expect[i]);
                 assert_non_null(strstr(err.text, all[i][0]));
         }
@@ -188,6 +190,7 @@ static void dies_with_its_parent(void **state)
         if (parent == 0) {
                 struct child_spec spec = {
                         .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1, .die_with_parent = true};
+
                 child = child_pid(spawn(w, "exec sleep 100", &spec));
                 _exit(write(tell[1], &child, sizeof(child)) != sizeof(child));
         }
@@ -226,5 +229,6 @@ int main(void)
                 cmocka_unit_test_setup_teardown(dies_with_its_parent, setup, teardown),
                 cmocka_unit_test_setup_teardown(forgotten_is_reaped, setup, teardown),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

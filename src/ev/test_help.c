@@ -110,6 +110,7 @@ void help_cert_make_for(struct help_cert *ret, const struct help_cert *ca, const
                 help_extension(cert, issuer, NID_key_usage, "critical,keyCertSign,cRLSign");
         } else {
                 BUF_CLEANUP struct buf names = {0};
+
                 buf_printf(&names, "DNS:%s", common_name);
                 help_extension(cert, issuer, NID_subject_alt_name, buf_z(&names));
                 if (usage)

@@ -208,6 +208,7 @@ static void handle_whole(void *arg, struct http_request *r)
         } else if (str_eqz(path, "/who")) {
                 uid_t uid = 12345;
                 int code = http_peer_uid(r, &uid, NULL);
+
                 buf_printf(&body, "%d %d", code, (int)uid);
                 http_reply(r, 200, NULL, &body);
         } else {
@@ -435,6 +436,7 @@ static void test_refused(void **state)
 
         for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
                 const char *got = ask(w, cases[i].text);
+
                 if (!strstr(got, cases[i].status))
                         fail_msg("case %zu: %s gave %s", i, cases[i].text, got);
                 assert_int_equal(count(got, "\r\nDate: "), 1);
@@ -848,6 +850,7 @@ static void test_time_limits(void **state)
         for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
                 int64_t before = clock_mono_ns(), took_ms;
                 const char *got = ask(w, cases[i].text);
+
                 took_ms = (clock_mono_ns() - before) / 1000000;
                 if (took_ms < cases[i].after_ms || !strstr(got, cases[i].answer))
                         fail_msg("case %zu: after %lld ms: %s", i, (long long)took_ms, got);
@@ -925,5 +928,6 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_time_limits, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_stalled_client_is_dropped, setup, teardown),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

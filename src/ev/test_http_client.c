@@ -29,6 +29,7 @@ static void serve_whole(void *arg, struct http_request *r)
 {
         struct side *s = arg;
         struct buf out = {0};
+
         s->served++;
         if (str_eqz(http_path(r), "/field")) {
                 buf_str(&out, http_header(r, "X-Of-Ours"));
@@ -61,6 +62,7 @@ static void serve(void *arg, struct http_request *r)
 static void on_answer(void *arg, int status, struct str body, const struct err *err)
 {
         struct side *s = arg;
+
         s->status = status;
         buf_reset(&s->body);
         buf_str(&s->body, body);
@@ -72,6 +74,7 @@ static void on_answer(void *arg, int status, struct str body, const struct err *
 static void listen_on(struct side *s, struct tls_context *tls)
 {
         struct err err;
+
         s->server = http_server_new(s->loop, serve, s);
         if (http_server_listen(s->server, s->address, 0600, tls, NULL, &err) != 0)
                 fail_msg("%s", err.text);
@@ -80,6 +83,7 @@ static void listen_on(struct side *s, struct tls_context *tls)
 static int setup(void **state)
 {
         struct side *s = mem_new(struct side);
+
         s->loop = loop_new();
         s->folder = help_folder();
         snprintf(s->address, sizeof(s->address), "unix:%s/s", s->folder);
@@ -92,6 +96,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
         struct side *s = *state;
+
         http_client_free(s->client);
         if (s->server)
                 http_server_free(s->server);
@@ -105,6 +110,7 @@ static int teardown(void **state)
 static void ask(struct side *s, const char *method, const char *path, const char *body)
 {
         const struct http_call_spec spec = {.method = method, .path = path, .body = str_of(body)};
+
         s->wanted++;
         http_client_call(s->client, &spec, on_answer, s);
 }
@@ -112,6 +118,7 @@ static void ask(struct side *s, const char *method, const char *path, const char
 static void test_answers(void **state)
 {
         struct side *s = *state;
+
         listen_on(s, NULL);
         ask(s, "POST", "/echo?a=b", "hello");
         help_run(s->loop);
@@ -132,6 +139,7 @@ static void test_answers(void **state)
 static void test_many_at_once(void **state)
 {
         struct side *s = *state;
+
         listen_on(s, NULL);
         for (unsigned i = 0; i < 500; i++)
                 ask(s, "POST", "/echo", "x");
@@ -143,6 +151,7 @@ static void test_many_at_once(void **state)
 static void test_nobody_there_and_back_again(void **state)
 {
         struct side *s = *state;
+
         ask(s, "GET", "/echo", "");
         ask(s, "GET", "/echo", "");
         help_run(s->loop);
@@ -165,6 +174,7 @@ static void test_a_call_that_is_not_answered(void **state)
 {
         struct side *s = *state;
         const struct http_call_spec spec = {.method = "GET", .path = "/never", .timeout_ms = 50};
+
         listen_on(s, NULL);
         s->wanted++;
         http_client_call(s->client, &spec, on_answer, s);
@@ -183,6 +193,7 @@ static void test_to_a_file(void **state)
 {
         struct side *s = *state;
         char path[400], text[40000];
+
         snprintf(path, sizeof(path), "%s/file", s->folder);
         int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         const struct http_call_spec spec = {.method = "GET", .path = "/big", .fd = fd, .to_fd = true};
@@ -204,6 +215,7 @@ static void test_another_server(void **state)
         const struct http_client_config c = {.address = "unix:/nowhere", .connections = 1};
         const struct http_call_spec spec = {
                 .method = "POST", .path = "/echo", .address = other, .body = STR("here")};
+
         snprintf(other, sizeof(other), "%s", s->address);
         listen_on(s, NULL);
         http_client_free(s->client);
@@ -223,6 +235,7 @@ static void test_fields(void **state)
         struct side *s = *state;
         const struct http_call_spec spec = {
                 .method = "GET", .path = "/field", .fields = "X-Of-Ours: 17\r\nX-More: 18\r\n"};
+
         listen_on(s, NULL);
         s->wanted++;
         http_client_call(s->client, &spec, on_answer, s);
@@ -240,6 +253,7 @@ struct pieces {
 static void on_piece(void *arg, int status, struct str part)
 {
         struct pieces *p = arg;
+
         p->bytes += part.n;
         p->count++;
         p->status = status;
@@ -248,6 +262,7 @@ static void on_piece(void *arg, int status, struct str part)
 static void on_pieces_end(void *arg, int status, struct str body, const struct err *err)
 {
         struct pieces *p = arg;
+
         on_answer(p->side, status, body, err);
 }
 
@@ -256,6 +271,7 @@ static void test_in_pieces(void **state)
         struct side *s = *state;
         struct pieces p = {.side = s};
         const struct http_call_spec spec = {.method = "GET", .path = "/big", .part = on_piece};
+
         listen_on(s, NULL);
         s->wanted++;
         http_client_call(s->client, &spec, on_pieces_end, &p);
@@ -273,6 +289,7 @@ static void test_once(void **state)
 {
         struct side *s = *state;
         struct http_call_spec spec = {.method = "POST", .path = "/echo", .body = STR("x"), .once = true};
+
         listen_on(s, NULL);
         ask(s, "POST", "/echo", "now");
         help_run(s->loop);
@@ -337,6 +354,7 @@ static void on_lie(void *arg, int fd)
 {
         static const struct stream_ops ops = {NULL, on_lie_data, on_lie_drained, on_lie_closed};
         struct liar *l = arg;
+
         assert_true(l->n < 8);
         l->streams[l->n++] = stream_accept(l->loop, fd, NULL, NULL, &ops, l);
 }
@@ -349,6 +367,7 @@ static unsigned lied_to(struct side *s, struct str text, bool endless, const str
         struct listener *listener;
         struct err err;
         unsigned n;
+
         if (listener_new(s->loop, s->address, 0600, on_lie, &l, &listener, &err) != 0)
                 fail_msg("%s", err.text);
         s->wanted++;
@@ -381,6 +400,7 @@ static void test_what_a_server_may_answer(void **state)
         };
         struct side *s = *state;
         const struct http_call_spec spec = {.method = "GET", .path = "/x", .timeout_ms = 20000};
+
         for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
                 assert_int_equal(lied_to(s, str_of(cases[i].text), false, &spec), 1);
                 if (s->status != cases[i].status)
@@ -399,6 +419,7 @@ static void test_what_has_no_end(void **state)
         struct http_call_spec spec = {.method = "GET", .path = "/x", .timeout_ms = 100000};
         BUF_CLEANUP struct buf body = {0};
         char path[400];
+
         lied_to(s, STR("HTTP/1.1 100 Continue\r\n\r\n"), true, &spec);
         assert_int_equal(s->status, 0);
         assert_non_null(strstr(s->error, "head of the answer is larger"));
@@ -428,6 +449,7 @@ static void test_what_has_no_end(void **state)
 static void free_the_client(void *arg, int status, struct str body, const struct err *err)
 {
         struct side *s = arg;
+
         http_client_free(s->client);
         s->client = NULL;
         on_answer(s, status, body, err);
@@ -438,6 +460,7 @@ static void test_freed_by_an_answer(void **state)
 {
         struct side *s = *state;
         const struct http_call_spec spec = {.method = "POST", .path = "/echo", .body = STR("last")};
+
         listen_on(s, NULL);
         s->wanted++;
         http_client_call(s->client, &spec, free_the_client, s);
@@ -454,6 +477,7 @@ static void test_tls(void **state)
         struct help_cert ca, other, cert;
         struct tls_context *server, *client, *wrong;
         struct err err;
+
         help_cert_make(&ca, NULL, "ca", 1, -10, 1000);
         help_cert_make(&other, NULL, "other", 1, -10, 1000);
         help_cert_make_for(&cert, &ca, "server", 2, -10, 1000, "serverAuth");
@@ -505,5 +529,6 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_freed_by_an_answer, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_tls, setup, teardown),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

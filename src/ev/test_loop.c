@@ -369,5 +369,6 @@ int main(void)
                 cmocka_unit_test_setup_teardown(signals, setup, teardown),
                 cmocka_unit_test_setup_teardown(watches_that_yield, setup, teardown),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,6 +43,7 @@ static void received(void *arg, struct mail *m)
                 loop_stop(w->loop);
         if (w->free_in_fn) {
                 struct mailbox *box = w->box;
+
                 w->box = NULL;
                 mailbox_free(box, (void (*)(struct mail *))free);
         }
@@ -238,5 +239,6 @@ int main(void)
                 cmocka_unit_test_setup_teardown(priority_waits_for_a_share_only, setup, teardown),
                 cmocka_unit_test_setup_teardown(posting_to_oneself_keeps_no_timer_waiting, setup, teardown),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,6 +17,7 @@ struct side {
 static void listen_at(struct side *s, const char *name, size_t size)
 {
         struct sockaddr_un at = {.sun_family = AF_UNIX};
+
         memcpy(at.sun_path, name, size);
         s->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         assert_int_equal(bind(s->fd, (void *)&at, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + size)),
@@ -27,6 +28,7 @@ static void heard(const struct side *s, const char *wanted)
 {
         char text[200];
         ssize_t n = recv(s->fd, text, sizeof(text) - 1, 0);
+
         assert_true(n > 0);
         text[n] = '\0';
         assert_string_equal(text, wanted);
@@ -35,6 +37,7 @@ static void heard(const struct side *s, const char *wanted)
 static int setup(void **state)
 {
         struct side *s = mem_new(struct side);
+
         s->loop = loop_new();
         s->folder = help_folder();
         snprintf(s->path, sizeof(s->path), "%s/manager", s->folder);
@@ -49,6 +52,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
         struct side *s = *state;
+
         service_close();
         loop_free(s->loop);
         if (s->fd >= 0)
@@ -63,6 +67,7 @@ static void test_what_is_told(void **state)
         struct side *s = *state;
         char text[200];
         long long when;
+
         listen_at(s, s->path, strlen(s->path) + 1);
         setenv("NOTIFY_SOCKET", s->path, 1);
         service_open();
@@ -87,6 +92,7 @@ static void test_a_name_that_is_no_file_s(void **state)
         struct side *s = *state;
         char name[100];
         int n = snprintf(name, sizeof(name), "@drover-test-%d", (int)getpid());
+
         setenv("NOTIFY_SOCKET", name, 1);
         name[0] = '\0';
         listen_at(s, name, (size_t)n);
@@ -98,6 +104,7 @@ static void test_a_name_that_is_no_file_s(void **state)
 static void on_manager(void *arg, int what)
 {
         struct side *s = arg;
+
         (void)what;
         heard(s, "WATCHDOG=1");
         if (++s->count == 3)
@@ -109,6 +116,7 @@ static void test_that_the_loop_turns(void **state)
 {
         struct side *s = *state;
         char pid[20];
+
         listen_at(s, s->path, strlen(s->path) + 1);
         snprintf(pid, sizeof(pid), "%d", (int)getpid());
         setenv("NOTIFY_SOCKET", s->path, 1);
@@ -142,6 +150,7 @@ static void test_bad_managers(void **state)
         static const char *const names[] = {"", "@", "relative", "/nowhere/at/all", "vsock:2:3"};
         struct side *s = *state;
         char longest[400];
+
         for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
                 setenv("NOTIFY_SOCKET", names[i], 1);
                 setenv("WATCHDOG_USEC", i ? "99999999999999999999999" : "x", 1);
@@ -171,5 +180,6 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_that_the_loop_turns, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_bad_managers, setup, teardown),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

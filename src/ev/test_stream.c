@@ -505,5 +505,6 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_no_descriptor_to_dial_with, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_out_of_descriptors, setup, teardown),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,6 +101,7 @@ static void hang_up(struct world *w)
 
         for (int i = 0; i < 2; i++) {
                 struct end *e = ends[i];
+
                 stream_free(e->s);
                 buf_deinit(&e->got);
                 *e = (struct end){.loop = w->loop};
@@ -238,6 +239,7 @@ static void test_wrong_clients(void **state)
 
         for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
                 struct tls_config client = config(&w->ca, cases[i].cert);
+
                 dial(w, &server, &client);
                 converse(w);
                 assert_int_equal(w->server.ready, 0);
@@ -264,6 +266,7 @@ static void test_wrong_servers(void **state)
 
         for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
                 struct tls_config server = config(&w->ca, cases[i].cert);
+
                 dial(w, &server, &client);
                 converse(w);
                 assert_int_equal(w->client.ready, 0);
@@ -408,6 +411,7 @@ static void test_the_end_comes_after_the_last_bytes(void **state)
                         w->client.s = NULL;
                 } else { /* the connection just ends */
                         struct err why = {"enough"};
+
                         stream_write(w->client.s, much, 1000);
                         help_run_ms(w->loop, 1);
                         stream_abort(w->client.s, &why);
@@ -599,5 +603,6 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_tickets_are_for_certificates_of_our_ca, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_ticket_ends_with_its_certificate, setup, teardown),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

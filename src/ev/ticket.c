@@ -57,6 +57,7 @@ static int ticket_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPH
                             RAND_bytes(iv, EVP_CIPHER_get_iv_length(aes)) == 1 &&
                             EVP_EncryptInit_ex(cipher, aes, NULL, k.encrypt, iv) == 1 &&
                             ticket_sign_with(mac, &k);
+
                 memcpy(name, k.name, NAME_BYTES);
                 OPENSSL_cleanse(&k, sizeof(k));
                 return good ? 1 : -1;

@@ -107,6 +107,7 @@ static int tls_parse_fingerprint(struct str text, unsigned char *ret)
                 return -EINVAL;
         for (size_t i = 0; i < 64; i++) {
                 int digit = OPENSSL_hexchar2int((unsigned char)text.p[i]);
+
                 if (digit < 0)
                         return -EINVAL;
                 ret[i / 2] = (unsigned char)(i % 2 ? ret[i / 2] | digit : digit << 4);
@@ -121,6 +122,7 @@ static X509 *tls_find_pinned(const struct tls_context *t, STACK_OF(X509) * chain
                 unsigned char hash[EVP_MAX_MD_SIZE];
                 unsigned size = 0;
                 X509 *cert = sk_X509_value(chain, i);
+
                 if (X509_digest(cert, EVP_sha256(), hash, &size) == 1 && size == 32 &&
                     CRYPTO_memcmp(hash, t->fingerprint, 32) == 0)
                         return cert;

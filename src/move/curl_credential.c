@@ -16,6 +16,7 @@ static bool next_setting(struct str *text, struct str *ret_name, struct str *ret
                          struct str *ret_section)
 {
         struct str line;
+
         while (text->n && str_cut(text, '\n', &line)) {
                 line = str_trim(line);
                 if (line.n > 1 && line.p[0] == '[' && line.p[line.n - 1] == ']') {
@@ -37,6 +38,7 @@ static bool setting(struct str text, const char *name, struct str *ret)
 {
         struct str rest = text, section = STR_NONE, first = STR_NONE, n, v;
         bool found = false, has_default = str_search(text, STR("[default]")) >= 0, begun = false;
+
         while (next_setting(&rest, &n, &v, &section)) {
                 if (!begun)
                         first = section;
@@ -56,9 +58,11 @@ static void add_path(struct buf *out, struct str path)
         for (size_t i = 0; i < path.n; i++) {
                 unsigned char c = (unsigned char)path.p[i];
                 unsigned v;
+
                 if (c == '%' && i + 2 < path.n && isxdigit((unsigned char)path.p[i + 1]) &&
                     isxdigit((unsigned char)path.p[i + 2])) {
                         char hex[3] = {path.p[i + 1], path.p[i + 2], 0};
+
                         sscanf(hex, "%2x", &v);
                         c = (unsigned char)v;
                         i += 2;
@@ -75,6 +79,7 @@ static void s3_url(struct str url, struct str endpoint, struct str region, struc
 {
         struct str rest, host, query = STR_NONE;
         ptrdiff_t at = str_search(url, STR("://"));
+
         rest = str_skip(url, (size_t)at + 3);
         if (str_istarts(url, STR("s3://"))) {
                 while (str_ends(endpoint, STR("/")))
@@ -106,6 +111,7 @@ static int s3_init(struct curl_credential *c, struct str url, struct err *err)
         struct str text = buf_view(&c->c->data), id, secret, session = STR_NONE, region = STR("us-east-1"),
                    endpoint = STR_NONE;
         struct buf asked = {0};
+
         if (!setting(text, "aws_access_key_id", &id) || !setting(text, "aws_secret_access_key", &secret))
                 return err_set(err, MOVER_DENIED, "it has no aws_access_key_id or no aws_secret_access_key");
         setting(text, "aws_session_token", &session);
@@ -131,6 +137,7 @@ static int s3_init(struct curl_credential *c, struct str url, struct err *err)
 static bool one_of(struct str scheme, const char *list)
 {
         struct str rest = str_of(list), one;
+
         while (str_cut(&rest, ',', &one))
                 if (str_ieq(one, scheme))
                         return true;
@@ -145,6 +152,7 @@ int curl_credential_init(struct curl_credential *c, const struct transfer *t, st
         const struct move_credential *mine = &t->task->credential;
         struct str url = str_of(t->task->url), scheme = mover_scheme(url);
         size_t i = 0;
+
         *c = (struct curl_credential){.file = -1};
         if (!mine->type && str_ieqz(scheme, "s3"))
                 return err_set(err, MOVER_DENIED, "there is no key for it");
@@ -183,6 +191,7 @@ void curl_credential_deinit(struct curl_credential *c)
 static void set_certificate(const struct move_credential *m, CURL *h)
 {
         struct curl_blob pem = {m->data.p, m->data.n, CURL_BLOB_COPY};
+
         curl_easy_setopt(h, CURLOPT_SSLCERT_BLOB, &pem);
         curl_easy_setopt(h, CURLOPT_SSLKEY_BLOB, &pem);
         curl_easy_setopt(h, CURLOPT_SSLCERTTYPE, "PEM");
@@ -192,6 +201,7 @@ static void set_certificate(const struct move_credential *m, CURL *h)
 struct curl_slist *curl_credential_set(const struct curl_credential *c, CURL *h, struct curl_slist *lines)
 {
         char path[40];
+
         if (!c->c)
                 return lines;
         if (!strcmp(c->c->type, "token")) {

@@ -34,6 +34,7 @@ static int look_at(struct transfer *t, const char *url, struct err *err)
         struct exchange x;
         curl_off_t size = -1;
         long when = -1;
+
         exchange_init(&x, t, url);
         t->named = (struct sum){SUM_NONE, ""};
         curl_easy_setopt(x.h, CURLOPT_NOBODY, 1L);
@@ -63,6 +64,7 @@ int curl_look(struct transfer *t, struct err *err)
 static char *command_path(const struct transfer *t)
 {
         char *path = curl_url_path(t->task->url);
+
         if (path && !exchange_scheme(t, "sftp"))
                 memmove(path, path + 1, strlen(path));
         for (size_t n = path ? strlen(path) : 0; n > 1 && path[n - 1] == '/'; n--)
@@ -79,9 +81,11 @@ static struct curl_slist *commands(const struct transfer *t, const char *ftp, co
         MEM_CLEANUP char *path = command_path(t);
         struct curl_slist *list = NULL;
         bool is_sftp = exchange_scheme(t, "sftp");
+
         for (const char *slash = path ? path + 1 : NULL; slash;) {
                 const char *next = strchr(slash, '/');
                 BUF_CLEANUP struct buf b = {0};
+
                 if (next && !above) {
                         slash = next + 1;
                         continue;
@@ -102,6 +106,7 @@ char *curl_url_root(const char *url)
 {
         const char *host = strstr(url, "://"), *slash = host ? strchr(host + 3, '/') : NULL;
         struct buf root = {0};
+
         buf_add(&root, url, slash ? (size_t)(slash - url) : strlen(url));
         buf_char(&root, '/');
         return buf_take(&root);
@@ -111,6 +116,7 @@ static int run_commands(struct transfer *t, struct curl_slist *list, struct err 
 {
         MEM_CLEANUP char *root = curl_url_root(t->task->url);
         struct exchange x;
+
         if (!list)
                 return err_set(err, MOVER_REFUSED, "it names no file");
         exchange_init(&x, t, root);
@@ -135,9 +141,11 @@ struct listing {
 static bool element(struct str *rest, const char *name, struct str *ret)
 {
         size_t n = strlen(name);
+
         for (ptrdiff_t at; (at = str_find(*rest, '<')) >= 0;) {
                 struct str tag = str_skip(*rest, (size_t)at + 1);
                 ptrdiff_t end = str_find(tag, '>'), colon;
+
                 if (end < 0)
                         return false;
                 *rest = str_skip(tag, (size_t)end + 1);
@@ -161,6 +169,7 @@ static int file_remove(const struct transfer *t, struct err *err)
         MEM_CLEANUP char *path = curl_url_path(t->task->url);
         const char *name;
         int dir, r = path ? hidden_open_parent(t->config->hidden, path, &dir, &name) : -EINVAL;
+
         if (r == -ENOENT)
                 return 0;
         if (r == -EINVAL)
@@ -186,6 +195,7 @@ static bool is_collection(struct transfer *t)
         struct listing l = {.text = {.max = LIST_BYTES}};
         struct exchange x;
         struct str rest, none;
+
         exchange_init(&x, t, t->task->url);
         curl_easy_setopt(x.h, CURLOPT_WRITEFUNCTION, on_list);
         curl_easy_setopt(x.h, CURLOPT_WRITEDATA, &l);
@@ -201,6 +211,7 @@ static bool is_collection(struct transfer *t)
 static int http_remove(struct transfer *t, struct err *err)
 {
         struct exchange x;
+
         if (!exchange_s3(t) && is_collection(t))
                 return err_set(err, MOVER_REFUSED, "it is a folder");
         exchange_init(&x, t, t->task->url);
@@ -233,6 +244,7 @@ static int file_make_folder(const struct transfer *t, struct err *err)
         MEM_CLEANUP char *path = curl_url_path(t->task->url);
         size_t n = path ? strlen(path) : 0;
         int r = n ? 0 : -EINVAL;
+
         for (size_t at = 1; r == 0 && at <= n; at++) {
                 if ((at < n && path[at] != '/') || path[at - 1] == '/')
                         continue;
@@ -247,6 +259,7 @@ static int file_make_folder(const struct transfer *t, struct err *err)
 int curl_make_folder(struct transfer *t, struct err *err)
 {
         BUF_CLEANUP struct buf url = {0};
+
         if (exchange_scheme(t, "file"))
                 return file_make_folder(t, err);
         if (exchange_scheme(t, "s3"))
@@ -268,6 +281,7 @@ int curl_make_folder(struct transfer *t, struct err *err)
 static size_t on_list(char *p, size_t size, size_t n, void *arg)
 {
         struct listing *l = arg;
+
         buf_add(&l->text, p, size * n);
         return buf_check(&l->text) ? 0 : size * n;
 }
@@ -284,6 +298,7 @@ static int file_list(const struct listing *l, struct err *err)
         DIR *dir = path ? opendir(path) : NULL;
         struct dirent *e;
         struct stat st;
+
         if (!dir)
                 return err_set(err, errno == EACCES ? MOVER_DENIED : MOVER_REFUSED, "%s", strerror(errno));
         while ((e = readdir(dir)))
@@ -298,9 +313,11 @@ static int file_list(const struct listing *l, struct err *err)
 static void read_lines(const struct listing *l)
 {
         struct str rest = buf_view(&l->text), line;
+
         while (str_cut(&rest, '\n', &line)) {
                 struct str word;
                 bool folder = str_starts(line, STR("d")), file = str_starts(line, STR("-"));
+
                 if (str_ends(line, STR("\r")))
                         line.n--;
                 for (int i = 0; i < 8 && (folder || file); i++)
@@ -316,8 +333,10 @@ static void read_multistatus(const struct listing *l)
 {
         struct str rest = buf_view(&l->text), href;
         MEM_CLEANUP char *own = curl_url_path(l->t->task->url);
+
         while (element(&rest, "href", &href)) {
                 struct str until = rest, next = rest, none;
+
                 if (element(&next, "href", &none))
                         until = str_head(rest, (size_t)(none.p - rest.p));
                 bool folder = element(&until, DAV_COLLECT, &none);
@@ -341,6 +360,7 @@ int curl_list(struct transfer *t, mover_listed_fn *fn, void *arg, struct err *er
         BUF_CLEANUP struct buf url = {0};
         struct listing l = {t, {.max = LIST_BYTES}, fn, arg};
         struct exchange x;
+
         if (exchange_scheme(t, "file"))
                 return file_list(&l, err);
         if (exchange_s3(t))
@@ -373,8 +393,10 @@ static int file_space(const struct transfer *t, uint64_t *ret_free, struct err *
 {
         MEM_CLEANUP char *path = curl_url_path(t->task->url);
         struct statvfs v;
+
         while (path && *path && statvfs(path, &v) < 0) {
                 char *slash = strrchr(path, '/');
+
                 if (errno != ENOENT || !slash || !path[1])
                         return err_set(err, MOVER_REFUSED, "%s", strerror(errno));
                 slash[slash == path] = 0;
@@ -392,6 +414,7 @@ static int http_space(struct transfer *t, uint64_t *ret_free, struct err *err)
         struct listing l = {.text = {.max = LIST_BYTES}};
         struct str rest, value = STR_NONE;
         struct exchange x;
+
         exchange_init(&x, t, t->task->url);
         curl_easy_setopt(x.h, CURLOPT_WRITEFUNCTION, on_list);
         curl_easy_setopt(x.h, CURLOPT_WRITEDATA, &l);
@@ -432,16 +455,19 @@ static size_t on_marks(char *p, size_t size, size_t n, void *arg)
 {
         struct marks *m = arg;
         struct str rest, line;
+
         buf_add(&m->text, p, size * n);
         for (rest = buf_view(&m->text); str_cut(&rest, '\n', &line);) {
                 struct str value = str_trim(line), name;
                 uint64_t bytes;
+
                 if (str_cut(&value, ':', &name) && str_ieqz(str_trim(name), "Stripe Bytes Transferred") &&
                     str_to_u64(str_trim(value), &bytes) == 0 && bytes > m->moved)
                         m->moved = bytes;
         }
         if (m->text.n > MARK_BYTES) {
                 struct buf end = {0};
+
                 buf_add(&end, m->text.p + m->text.n - MARK_BYTES / 2, MARK_BYTES / 2);
                 buf_deinit(&m->text);
                 m->text = end;
@@ -454,6 +480,7 @@ static size_t on_marks(char *p, size_t size, size_t n, void *arg)
 static bool last_word(const struct marks *m, struct str *ret)
 {
         struct str rest = buf_view(&m->text), line;
+
         *ret = STR_NONE;
         while (str_cut(&rest, '\n', &line))
                 if (str_trim(line).n)
@@ -465,6 +492,7 @@ static bool last_word(const struct marks *m, struct str *ret)
 static int compare_copy(struct transfer *t, const char *url, const struct mover_pull *p, struct err *err)
 {
         int r = look_at(t, url, err);
+
         if (r != 0)
                 return r;
         if (t->found.size != p->size)
@@ -483,6 +511,7 @@ int curl_pull(struct transfer *t, const struct mover_pull *p, struct err *err)
         bool moves = curl_can_move(t, temporary);
         struct exchange x;
         struct str last;
+
         exchange_init(&x, t, moves ? temporary : t->task->url);
         curl_easy_setopt(x.h, CURLOPT_CUSTOMREQUEST, "COPY");
         curl_easy_setopt(x.h, CURLOPT_WRITEFUNCTION, on_marks);

@@ -17,6 +17,7 @@
 bool curl_scheme_in(const char *list, struct str scheme)
 {
         struct str rest = str_of(list), one;
+
         while (str_cut(&rest, ',', &one))
                 if (str_ieq(one, scheme))
                         return true;
@@ -45,6 +46,7 @@ static void note_answer(struct exchange *x)
 static bool header_is(struct str line, const char *name, struct str *ret)
 {
         struct str n;
+
         *ret = line;
         if (!str_cut(ret, ':', &n) || !ret->p || !str_ieqz(n, name))
                 return false;
@@ -57,6 +59,7 @@ static void take_adler(struct transfer *t, struct str hex)
 {
         BUF_CLEANUP struct buf text = {0};
         struct sum s;
+
         buf_printf(&text, "adler32:" STR_FMT, STR_ARG(hex));
         if (sum_parse(buf_view(&text), &s) && strcmp(s.hex, "00000000") != 0)
                 t->named = s;
@@ -66,6 +69,7 @@ static void take_adler(struct transfer *t, struct str hex)
 static void take_digest(struct transfer *t, struct str v)
 {
         struct str one, name;
+
         while (str_cut(&v, ',', &one)) {
                 one = str_trim(one);
                 if (!str_cut(&one, '=', &name))
@@ -86,6 +90,7 @@ static size_t on_header(char *p, size_t size, size_t n, void *arg)
         struct exchange *x = arg;
         struct transfer *t = x->t;
         struct str line = str_make(p, size * n), v;
+
         note_answer(x);
         if (str_starts(line, STR("HTTP/"))) { /* begins a new answer, perhaps after a redirection */
                 t->found.etag[0] = 0;
@@ -97,6 +102,7 @@ static size_t on_header(char *p, size_t size, size_t n, void *arg)
         } else if (header_is(line, "last-modified", &v)) {
                 MEM_CLEANUP char *date = str_dupz(v);
                 time_t when = curl_getdate(date, NULL);
+
                 t->found.modified_s = when > 0 ? when : 0;
         } else if (header_is(line, "digest", &v) || header_is(line, "repr-digest", &v)) {
                 take_digest(t, v);
@@ -108,6 +114,7 @@ int exchange_begin_body(struct exchange *x)
 {
         struct transfer *t = x->t;
         curl_off_t length = -1;
+
         x->begun = true;
         curl_easy_getinfo(x->h, CURLINFO_RESPONSE_CODE, &x->code);
         x->body = !x->http || x->code == 200 || x->code == 206;
@@ -116,6 +123,7 @@ int exchange_begin_body(struct exchange *x)
         /* the server ignored the range and sends from the beginning */
         if (x->http && x->asked && x->code == 200) {
                 int r = transfer_restart(t);
+
                 if (r < 0)
                         return r;
         }
@@ -131,6 +139,7 @@ int exchange_begin_body(struct exchange *x)
 static void keep_words(struct exchange *x, const char *p, size_t n)
 {
         size_t room = sizeof(x->said) - x->said_n;
+
         n = n < room ? n : room;
         memcpy(x->said + x->said_n, p, n);
         x->said_n += n;
@@ -139,6 +148,7 @@ static void keep_words(struct exchange *x, const char *p, size_t n)
 static size_t on_body(char *p, size_t size, size_t n, void *arg)
 {
         struct exchange *x = arg;
+
         note_answer(x);
         x->error = x->begun ? 0 : exchange_begin_body(x);
         if (x->error == 0 && x->body)
@@ -158,6 +168,7 @@ static size_t on_nothing(char *p, size_t size, size_t n, void *arg)
 static int on_progress(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
 {
         struct exchange *x = arg;
+
         (void)a, (void)b, (void)c, (void)d;
         x->error = x->error ? x->error : transfer_alive(x->t);
         return x->error != 0;
@@ -189,6 +200,7 @@ static void set_known_hosts(CURL *h, const struct mover_config *c)
 {
         BUF_CLEANUP struct buf path = {0};
         const struct passwd *me = c->known_hosts ? NULL : getpwuid(geteuid());
+
         if (c->known_hosts)
                 buf_addz(&path, c->known_hosts);
         else if (me)
@@ -204,6 +216,7 @@ void exchange_init(struct exchange *x, struct transfer *t, const char *url)
 {
         const struct mover_config *c = t->config;
         const struct curl_credential *shown = t->shown;
+
         *x = (struct exchange){.t = t, .h = the_handle(), .began_ns = clock_mono_ns()};
         x->http = exchange_scheme(t, CURL_OF_HTTP);
         if (shown->url && url == t->task->url)
@@ -260,6 +273,7 @@ static struct str s3_code(const struct exchange *x)
 {
         struct str rest = str_make(x->said, x->said_n), code = STR_NONE;
         ptrdiff_t at = exchange_s3(x->t) ? str_search(rest, STR("<Code>")) : -1;
+
         if (at < 0)
                 return STR_NONE;
         rest = str_skip(rest, (size_t)at + 6);
@@ -284,6 +298,7 @@ int exchange_refused(const struct exchange *x, struct err *err)
                                                                        : "the store refuses it";
         bool again = code == 408 || code == 425 || code == 429 ||
                      (code >= 500 && code != 501 && code != 505 && code != 507);
+
         return err_set(err,
                        again    ? MOVER_AGAIN
                        : denied ? MOVER_DENIED
@@ -311,6 +326,7 @@ int exchange_perform(struct exchange *x, struct err *err)
 struct curl_slist *exchange_line(struct curl_slist *list, const char *name, const char *value)
 {
         BUF_CLEANUP struct buf b = {0};
+
         buf_addz(&b, name);
         buf_addz(&b, value);
         return curl_slist_append(list, buf_z(&b));
@@ -327,6 +343,7 @@ static size_t on_read(char *p, size_t size, size_t n, void *arg)
 {
         struct exchange *x = arg;
         long got = transfer_read(x->t, x->sent, p, size * n);
+
         if (got < 0) {
                 x->error = (int)got;
                 return CURL_READFUNC_ABORT;
@@ -339,6 +356,7 @@ static size_t on_read(char *p, size_t size, size_t n, void *arg)
 static int on_seek(void *arg, curl_off_t offset, int origin)
 {
         struct exchange *x = arg;
+
         if (origin != SEEK_SET)
                 return CURL_SEEKFUNC_CANTSEEK;
         x->sent = (uint64_t)offset;

@@ -17,10 +17,12 @@
 static int make_folders(struct transfer *t, const char *url, bool *ret_made, long *ret_code, struct err *err)
 {
         const char *path = strstr(url, "://");
+
         path = path ? strchr(path + 3, '/') : NULL;
         for (const char *slash = path ? strchr(path + 1, '/') : NULL; slash; slash = strchr(slash + 1, '/')) {
                 struct exchange x;
                 MEM_CLEANUP char *folder = mem_dup(url, (size_t)(slash + 1 - url));
+
                 exchange_init(&x, t, folder);
                 curl_easy_setopt(x.h, CURLOPT_CUSTOMREQUEST, "MKCOL");
                 int r = exchange_perform(&x, err);
@@ -37,6 +39,7 @@ int curl_make_folders(struct transfer *t, const char *url, struct err *err)
         bool made = false;
         long code = 0;
         int r = make_folders(t, url, &made, &code, err);
+
         if (r != 0 || code == 201 || code == 405 || code == 301)
                 return r;
         struct exchange x = {.t = t, .code = code};
@@ -56,6 +59,7 @@ static int compare_sent(struct transfer *t, const char *url, struct err *err)
 {
         struct exchange x;
         curl_off_t size = -1;
+
         exchange_init(&x, t, url);
         curl_easy_setopt(x.h, CURLOPT_NOBODY, 1L);
         if (exchange_perform(&x, NULL) != 0 || (x.http && x.code != 200))
@@ -73,6 +77,7 @@ static int http_put_at(struct transfer *t, const char *url, struct err *err)
         bool made = false;
         long code = 0;
         int r = http_put_once(&x, t, url, err);
+
         if (r == 0 && !exchange_s3(t) && (x.code == 404 || x.code == 409 || x.code == 500)) {
                 /* a folder is missing; nginx answers 500 then */
                 r = make_folders(t, t->task->url, &made, &code, err);
@@ -89,6 +94,7 @@ static int http_put_at(struct transfer *t, const char *url, struct err *err)
 char *curl_temporary(const struct transfer *t)
 {
         struct buf b = {0};
+
         buf_printf(&b, "%s.drover-%s.tmp", t->task->url, t->task->tag);
         return buf_take(&b);
 }
@@ -96,6 +102,7 @@ char *curl_temporary(const struct transfer *t)
 static int resource_move(struct transfer *t, const char *from, long *ret_code, struct err *err)
 {
         struct exchange x;
+
         exchange_init(&x, t, from);
         curl_easy_setopt(x.h, CURLOPT_CUSTOMREQUEST, "MOVE");
         x.lines = exchange_line(x.lines, "Destination: ", t->task->url);
@@ -116,6 +123,7 @@ bool curl_can_move(struct transfer *t, const char *temporary)
         MEM_CLEANUP char *host = curl_url_host(t->task->url);
         struct err err = {""};
         long code = 0;
+
         if (exchange_s3(t) || !host || strchr(t->task->url, '?'))
                 return false;
         if (!strcmp(host, last))
@@ -135,6 +143,7 @@ int curl_move(struct transfer *t, const char *temporary, struct err *err)
         struct exchange x;
         long code;
         int r = resource_move(t, temporary, &code, &first);
+
         if (r == 0)
                 return 0;
         exchange_init(&x, t, t->task->url);
@@ -147,6 +156,7 @@ int curl_move(struct transfer *t, const char *temporary, struct err *err)
 void curl_drop(struct transfer *t, const char *temporary)
 {
         struct exchange x;
+
         exchange_init(&x, t, temporary);
         curl_easy_setopt(x.h, CURLOPT_CUSTOMREQUEST, "DELETE");
         exchange_perform(&x, NULL);
@@ -157,6 +167,7 @@ void curl_drop(struct transfer *t, const char *temporary)
 static int http_put(struct transfer *t, struct err *err)
 {
         MEM_CLEANUP char *temporary = curl_temporary(t);
+
         if (!t->config->flow || !curl_can_move(t, temporary))
                 return http_put_at(t, t->task->url, err);
         int r = http_put_at(t, temporary, err);
@@ -174,6 +185,7 @@ char *curl_url_host(const char *url)
         CURLU *u = curl_url();
         char *host = NULL, *port = NULL;
         struct buf b = {0};
+
         if (curl_url_set(u, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK &&
             curl_url_get(u, CURLUPART_HOST, &host, 0) == CURLUE_OK) {
                 buf_addz(&b, host);
@@ -190,6 +202,7 @@ char *curl_url_path(const char *url)
 {
         CURLU *u = curl_url();
         char *path = NULL, *ret = NULL;
+
         if (curl_url_set(u, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK &&
             curl_url_get(u, CURLUPART_PATH, &path, CURLU_URLDECODE) == CURLUE_OK)
                 ret = mem_dupz(path);
@@ -203,6 +216,7 @@ char *curl_unescape_path(struct str escaped)
         int n = 0;
         char *plain = curl_easy_unescape(NULL, escaped.p, (int)escaped.n, &n),
              *ret = plain && !memchr(plain, 0, (size_t)n) ? mem_dup(plain, (size_t)n) : NULL;
+
         curl_free(plain);
         return ret;
 }
@@ -213,6 +227,7 @@ static int file_put(struct transfer *t, struct err *err)
         BUF_CLEANUP struct buf temp = {0};
         const char *name;
         int dir, r = path ? hidden_open_parent(t->config->hidden, path, &dir, &name) : -EINVAL;
+
         if (r == -EINVAL)
                 return err_set(err, MOVER_REFUSED, "it names no file");
         if (r == HIDDEN_INSIDE)
@@ -228,6 +243,7 @@ static int file_put(struct transfer *t, struct err *err)
         }
         for (uint64_t at = 0; r == 0 && at < t->task->size;) {
                 long n = transfer_read(t, at, room, 65536);
+
                 r = n < 0 ? (int)n : transfer_alive(t);
                 for (ssize_t put = 0, k; r == 0 && put < n; put += k) {
                         k = write(fd, room + put, (size_t)(n - put));
@@ -266,6 +282,7 @@ static struct curl_slist *renaming(const struct transfer *t, const char *path, c
         BUF_CLEANUP struct buf b = {0};
         struct curl_slist *list;
         const char *last = strrchr(path, '/'), *temp_last = strrchr(temp, '/');
+
         if (!exchange_scheme(t, "sftp")) { /* the session's current folder is the file's */
                 list = exchange_line(NULL, "RNFR ", temp_last ? temp_last + 1 : temp);
                 return exchange_line(list, "RNTO ", last ? last + 1 : path);
@@ -286,6 +303,7 @@ static int renamed_put(struct transfer *t, struct err *err)
         MEM_CLEANUP char *path = curl_url_path(t->task->url);
         BUF_CLEANUP struct buf url = {0}, temp = {0};
         struct exchange x;
+
         if (!path || strpbrk(path, "\r\n"))
                 return err_set(err, MOVER_REFUSED, "it names no file");
         buf_printf(&url, "%s.drover-%s.tmp", t->task->url, t->task->tag);
@@ -301,6 +319,7 @@ static int renamed_put(struct transfer *t, struct err *err)
                 struct exchange gone;
                 BUF_CLEANUP struct buf b = {0};
                 bool is_sftp = exchange_scheme(t, "sftp");
+
                 buf_printf(&b, "*%s ", is_sftp ? "rm" : "DELE");
                 if (is_sftp)
                         curl_quote_sftp(&b, buf_z(&temp));

@@ -40,6 +40,7 @@ struct flow {
 struct flow *flow_new(int fd, uint64_t window)
 {
         struct shared *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
         if (s == MAP_FAILED)
                 return NULL;
         struct flow *f = mem_new(struct flow);
@@ -67,6 +68,7 @@ static void changed(struct flow *f)
 static int wait_for_change(struct flow *f, unsigned seen, flow_alive_fn *alive, void *arg)
 {
         struct timespec a_while = {0, LOOK_MS * 1000000L};
+
         atomic_fetch_add(&f->s->waiting, 1);
         syscall(SYS_futex, &f->s->changes, FUTEX_WAIT, seen, &a_while, NULL, 0);
         atomic_fetch_sub(&f->s->waiting, 1);
@@ -78,6 +80,7 @@ static int wait_for_change(struct flow *f, unsigned seen, flow_alive_fn *alive, 
 int flow_wrote(struct flow *f, uint64_t done, uint64_t size, flow_alive_fn *alive, void *arg)
 {
         struct shared *s = f->s;
+
         if (!atomic_load(&s->sized) && size != MOVE_SIZE_ANY) {
                 atomic_store(&s->size, size);
                 atomic_store(&s->sized, true);
@@ -86,6 +89,7 @@ int flow_wrote(struct flow *f, uint64_t done, uint64_t size, flow_alive_fn *aliv
         changed(f);
         for (;;) {
                 unsigned seen = atomic_load(&s->changes);
+
                 if (atomic_load(&s->stopped))
                         return -ESTALE;
                 if (!atomic_load(&s->sized) || done < atomic_load(&s->sent) + f->window)
@@ -107,6 +111,7 @@ int flow_restart(struct flow *f)
 void flow_end(struct flow *f, const struct move_answer *answer, const struct sums *sums)
 {
         struct shared *s = f->s;
+
         s->answer = *answer;
         for (int i = SUM_ADLER32; i <= SUM_MD5; i++)
                 if (!sums_read(sums, (enum sum_type)i, s->sums[i]))
@@ -126,6 +131,7 @@ int flow_size(struct flow *f, uint64_t *ret, flow_alive_fn *alive, void *arg)
 {
         for (;;) {
                 unsigned seen = atomic_load(&f->s->changes);
+
                 if (atomic_load(&f->s->sized) || atomic_load(&f->s->ended)) {
                         *ret = atomic_load(&f->s->size);
                         return 0;
@@ -139,12 +145,14 @@ int flow_size(struct flow *f, uint64_t *ret, flow_alive_fn *alive, void *arg)
 long flow_wait(struct flow *f, uint64_t at, uint64_t n, flow_alive_fn *alive, void *arg)
 {
         struct shared *s = f->s;
+
         if (at < f->holes)
                 return -ESTALE;
         for (;;) {
                 unsigned seen = atomic_load(&s->changes);
                 bool ended = atomic_load(&s->ended);
                 uint64_t done = atomic_load(&s->done), size = atomic_load(&s->size);
+
                 if (ended && s->answer.status != MOVE_DONE)
                         return -EPIPE;
                 if (!ended && done && done >= size)
@@ -164,6 +172,7 @@ long flow_wait(struct flow *f, uint64_t at, uint64_t n, flow_alive_fn *alive, vo
 void flow_sent(struct flow *f, uint64_t at)
 {
         uint64_t size = atomic_load(&f->s->size), whole = at / HOLE * HOLE;
+
         if (at <= atomic_load(&f->s->sent))
                 return;
         atomic_store(&f->s->sent, at);

@@ -59,6 +59,7 @@ static bool number(const char *text, uint64_t *ret)
 static bool option(struct options *o, const char *name, const char *value)
 {
         uint64_t n;
+
         if (!strcmp(name, "--exec"))
                 return mover_config_exec(&o->config, value);
         if (!strcmp(name, "--ca")) {
@@ -114,6 +115,7 @@ static int alive(void *arg)
         struct owner *o = arg;
         struct pollfd p = {.fd = 0, .events = POLLRDHUP};
         int64_t now = clock_mono_ns() / 1000000;
+
         if (poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR)))
                 _exit(0);
         if (now - o->told_ms >= SIGN_MS) {
@@ -127,12 +129,14 @@ static int alive(void *arg)
 static int serve(struct options *o)
 {
         struct owner owner = {0};
+
         o->config.alive = alive;
         o->config.arg = &owner;
         for (;;) {
                 struct move_task task;
                 struct move_answer answer;
                 int fd, r = move_receive_task(0, &task, &fd);
+
                 if (r < 0)
                         return r == -ENOTCONN || r == -ECONNRESET ? 0 : 1;
                 transfer_run(&o->config, &task, fd, &answer);
@@ -152,6 +156,7 @@ static void print_answer(const struct move_task *t, const struct move_answer *a)
 {
         BUF_CLEANUP struct buf b = {0};
         struct json j = {.out = &b};
+
         json_open(&j, '{');
         json_kstrz(&j, "op", move_op_names[t->op]);
         json_kstrz(&j, "url", t->url);
@@ -164,6 +169,7 @@ static void print_answer(const struct move_task *t, const struct move_answer *a)
                 json_kint(&j, "size", (int64_t)a->size);
         if (a->status == MOVE_DONE && t->op == MOVE_GET) {
                 char hex[65];
+
                 hex_print(hex, a->sha256, 32);
                 json_kstrz(&j, "sha256", hex);
                 json_kstrz(&j, "etag", a->facts.etag);
@@ -178,6 +184,7 @@ static void print_answer(const struct move_task *t, const struct move_answer *a)
 static int open_local(struct move_task *t, const char *file, struct buf *temp)
 {
         struct stat st;
+
         if (t->op == MOVE_PROBE)
                 return -1;
         if (t->op == MOVE_GET) {
@@ -193,6 +200,7 @@ static int open_local(struct move_task *t, const char *file, struct buf *temp)
 static bool read_sum(struct move_task *t, const char *hex)
 {
         size_t n;
+
         t->summed = hex != NULL;
         return !hex || OPENSSL_hexstr2buf_ex(t->sha256, sizeof(t->sha256), &n, hex, 0) == 1;
 }
@@ -202,6 +210,7 @@ static bool read_credential(struct move_task *t, const char *text)
         SECRET_CLEANUP struct buf data = {.max = MOVE_CREDENTIAL_MAX};
         struct str path = str_of(text ? text : ""), type;
         struct err err = {""};
+
         if (!text)
                 return true;
         str_cut(&path, '=', &type);
@@ -219,6 +228,7 @@ static int by_hand(struct options *o, const char *op, const char *url, const cha
         BUF_CLEANUP struct buf temp = {0};
         struct move_task t;
         struct move_answer a;
+
         move_task_init(&t, !strcmp(op, "get") ? MOVE_GET : !strcmp(op, "put") ? MOVE_PUT : MOVE_PROBE);
         t.url = mem_dupz(url);
         t.tries = (uint32_t)o->tries;
@@ -264,6 +274,7 @@ static void print_progress(void *arg, uint64_t bytes, uint64_t size, uint64_t fi
 {
         BUF_CLEANUP struct buf b = {0};
         struct json j = {.out = &b};
+
         (void)arg;
         json_open(&j, '{');
         json_kint(&j, "bytes", (int64_t)bytes);
@@ -279,6 +290,7 @@ static void print_report(const struct placement *p, const struct placement_repor
 {
         BUF_CLEANUP struct buf b = {0};
         struct json j = {.out = &b};
+
         json_open(&j, '{');
         json_kstrz(&j, "op", placement_op_names[p->op]);
         json_kbool(&j, "ok", r->result == PLACEMENT_DONE);
@@ -306,6 +318,7 @@ static void print_report(const struct placement *p, const struct placement_repor
 static bool add_credential(struct placement *p, const char *value)
 {
         struct str rest = str_of(value), type, file;
+
         if (p->credential_count == PLACEMENT_CREDENTIALS_MAX || !str_cut(&rest, '\t', &type) ||
             !str_cut(&rest, '\t', &file) || !type.n || !file.n)
                 return false;
@@ -319,6 +332,7 @@ static bool placement_word(struct placement *p, const char *name, size_t n, cons
         static const char *const thirds[] = {"auto", "never", "always"};
         uint64_t v = 0;
         struct str key = str_make(name, n);
+
         if (str_eqz(key, "alternatives"))
                 return p->alternatives = value, true;
         if (str_eqz(key, "tag"))
@@ -360,6 +374,7 @@ static int place(struct options *o, int argc, char **argv)
                                             "X509_USER_KEY",     "BEARER_TOKEN",
                                             "BEARER_TOKEN_FILE", "AWS_SHARED_CREDENTIALS_FILE",
                                             "_CONDOR_CREDS"};
+
         for (size_t k = 0; k < sizeof(shown) / sizeof(*shown); k++)
                 unsetenv(shown[k]);
         snprintf(tag, sizeof(tag), "%d", (int)getpid());
@@ -376,6 +391,7 @@ static int place(struct options *o, int argc, char **argv)
                 p.dest = argv[2];
         for (i = op == PLACEMENT_TRANSFER ? 3 : 2; i < argc; i++) {
                 const char *eq = strchr(argv[i], '=');
+
                 if (!eq || !placement_word(&p, argv[i], (size_t)(eq - argv[i]), eq + 1)) {
                         fprintf(stderr, "drover-mover: what is %s? see drover-mover(8)\n", argv[i]);
                         break;
@@ -397,6 +413,7 @@ int main(int argc, char **argv)
 {
         struct options o = {.size = MOVE_SIZE_ANY};
         int i = 1, r = 2;
+
         secret_no_dumps();
         signal(SIGPIPE, SIG_IGN);
         setlinebuf(stdout);

@@ -23,6 +23,7 @@ static void http_date(int64_t unix_s, char room[64])
 {
         time_t when = (time_t)unix_s;
         struct tm tm;
+
         gmtime_r(&when, &tm);
         strftime(room, 64, "%a, %d %b %Y %H:%M:%S GMT", &tm);
 }
@@ -32,6 +33,7 @@ static struct curl_slist *conditions(struct exchange *x, struct curl_slist *list
 {
         struct transfer *t = x->t;
         char date[64];
+
         x->asked = t->resumable ? t->done : 0;
         const struct move_facts *f = x->asked ? &t->piece : &t->task->facts;
         http_date(f->modified_s, date);
@@ -74,6 +76,7 @@ static int plain_get(struct exchange *x, struct err *err)
         struct transfer *t = x->t;
         curl_off_t size = -1;
         long when = -1;
+
         curl_easy_setopt(x->h, CURLOPT_NOBODY, 1L);
         curl_easy_setopt(x->h, CURLOPT_FILETIME, 1L);
         int r = exchange_perform(x, err);
@@ -104,6 +107,7 @@ static int plain_get(struct exchange *x, struct err *err)
 static int get_it(struct transfer *t, struct err *err)
 {
         struct exchange x;
+
         exchange_init(&x, t, t->task->url);
         return x.http ? http_get(&x, err) : plain_get(&x, err);
 }
@@ -113,6 +117,7 @@ static int get_it(struct transfer *t, struct err *err)
 static int64_t time_of(const struct exchange *x, CURLINFO what)
 {
         curl_off_t us = 0;
+
         curl_easy_getinfo(x->h, what, &us);
         return us;
 }
@@ -137,6 +142,7 @@ static bool has_spoken(const struct exchange *x)
 static int probe_it(struct transfer *t, struct err *err)
 {
         struct exchange x;
+
         exchange_init(&x, t, t->task->url);
         curl_easy_setopt(x.h, CURLOPT_NOBODY, 1L);
         curl_easy_setopt(x.h, CURLOPT_FRESH_CONNECT, 1L);
@@ -156,6 +162,7 @@ static int shown(struct transfer *t, int (*fn)(struct transfer *t, struct err *e
 {
         struct curl_credential c;
         int r = curl_credential_init(&c, t, err);
+
         t->shown = &c;
         if (r == 0)
                 r = fn(t, err);
@@ -198,6 +205,7 @@ static int list_folder(struct transfer *t, mover_listed_fn *fn, void *arg, struc
 {
         struct curl_credential c;
         int r = curl_credential_init(&c, t, err);
+
         t->shown = &c;
         if (r == 0)
                 r = curl_list(t, fn, arg, err);
@@ -210,6 +218,7 @@ static int pull(struct transfer *t, const struct mover_pull *p, struct err *err)
 {
         struct curl_credential c;
         int r = curl_credential_init(&c, t, err);
+
         t->shown = &c;
         if (r == 0)
                 r = curl_pull(t, p, err);
@@ -222,6 +231,7 @@ static int space(struct transfer *t, uint64_t *ret_free, struct err *err)
 {
         struct curl_credential c;
         int r = curl_credential_init(&c, t, err);
+
         t->shown = &c;
         if (r == 0)
                 r = curl_space(t, ret_free, err);

@@ -59,6 +59,7 @@ static void write_request(const struct transfer *t, const char *op, struct buf *
 {
         const struct move_task *task = t->task;
         json_t *o = json_pack("{s:i, s:s, s:s}", "version", 1, "op", op, "url", task->url);
+
         if (task->op == MOVE_PUT) {
                 set_number(o, "offset", task->at);
                 set_number(o, "size", task->size);
@@ -67,6 +68,7 @@ static void write_request(const struct transfer *t, const char *op, struct buf *
         if (task->op == MOVE_GET && task->known) {
                 json_t *known = json_pack("{s:I, s:s}", "modified", (json_int_t)task->facts.modified_s,
                                           "etag", task->facts.etag);
+
                 if (task->facts.size != MOVE_SIZE_ANY)
                         set_number(known, "size", task->facts.size);
                 json_object_set_new(o, "known", known);
@@ -100,6 +102,7 @@ static void name_credential(const char *type)
                                              "BEARER_TOKEN",      "AWS_ACCESS_KEY_ID",
                                              "AWS_SESSION_TOKEN", "AWS_SECRET_ACCESS_KEY"};
         char path[64];
+
         snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), CREDENTIAL_FD);
         for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
                 unsetenv(others[i]);
@@ -114,6 +117,7 @@ __attribute__((noreturn)) static void become(const char *program, const char *op
                                              pid_t parent)
 {
         char *argv[] = {(char *)(uintptr_t)program, (char *)(uintptr_t)op, NULL};
+
         setpgid(0, 0);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent)
@@ -137,11 +141,13 @@ static int start_helper(struct helper *x, const char *program, struct err *err)
         BUF_CLEANUP struct buf request = {0};
         struct transfer *t = x->t;
         const struct move_credential *shown = &t->task->credential;
+
         write_request(t, x->op, &request);
         if (pipe2(in, O_CLOEXEC) < 0)
                 return -errno;
         if (pipe2(out, O_CLOEXEC) < 0) {
                 int r = -errno;
+
                 close(in[0]);
                 close(in[1]);
                 return r;
@@ -176,6 +182,7 @@ static void read_facts(const json_t *o, struct move_facts *f)
 {
         const json_t *size = json_object_get(o, "size"), *modified = json_object_get(o, "modified");
         const char *etag = json_string_value(json_object_get(o, "etag"));
+
         if (json_is_integer(size) && json_integer_value(size) >= 0)
                 f->size = (uint64_t)json_integer_value(size);
         if (json_is_integer(modified))
@@ -188,6 +195,7 @@ static void read_sum(const json_t *o, struct sum *named)
 {
         BUF_CLEANUP struct buf text = {0};
         const char *hex = json_string_value(json_object_get(o, "adler32"));
+
         buf_printf(&text, "adler32:%s", hex ? hex : "");
         sum_parse(buf_view(&text), named);
 }
@@ -203,6 +211,7 @@ static void take_line(struct helper *x, struct str line)
         struct transfer *t = x->t;
         json_t *o = json_loadb(line.p, line.n, 0, NULL);
         const char *event = json_string_value(json_object_get(o, "event"));
+
         if (!t->latency_us)
                 t->latency_us = (uint64_t)(clock_mono_ns() / 1000000 - x->heard_ms) * 1000 + 1;
         x->heard_ms = clock_mono_ns() / 1000000;
@@ -212,6 +221,7 @@ static void take_line(struct helper *x, struct str line)
                                                STR_ARG(str_head(line, 200))));
         } else if (!strcmp(event, "done")) {
                 const char *op = json_string_value(json_object_get(o, "op"));
+
                 x->echoed = op && !strcmp(op, x->op);
                 read_facts(o, &t->found);
                 read_sum(o, &t->named);
@@ -226,6 +236,7 @@ static void take_line(struct helper *x, struct str line)
                 int outcome = json_is_true(json_object_get(o, "denied"))  ? MOVER_DENIED
                               : json_is_true(json_object_get(o, "again")) ? MOVER_AGAIN
                                                                           : MOVER_REFUSED;
+
                 take_answer(x, err_set(x->err, outcome, "%s",
                                        text && *text ? text : "its program did not say why"));
         } /* "progress", and lines of later versions, count as signs of life */
@@ -237,6 +248,7 @@ static bool take_output(struct helper *x)
 {
         char room[4096];
         ssize_t n;
+
         while ((n = read(x->out, room, sizeof(room))) > 0) {
                 buf_add(&x->line, room, (size_t)n);
                 for (ptrdiff_t end; (end = str_find(buf_view(&x->line), '\n')) >= 0;) {
@@ -261,8 +273,10 @@ static int listen_to(struct helper *x)
 {
         uint64_t stall = stall_ms(x);
         struct pollfd p = {.fd = x->out, .events = POLLIN};
+
         for (;;) {
                 int r = transfer_alive(x->t);
+
                 if (r < 0)
                         return r;
                 if (clock_mono_ns() / 1000000 - x->heard_ms > (int64_t)stall)
@@ -277,6 +291,7 @@ static int listen_to(struct helper *x)
 static int wait_for_end(struct helper *x)
 {
         siginfo_t ended = {0};
+
         x->heard_ms = clock_mono_ns() / 1000000;
         for (int step_ms = 1;; step_ms = step_ms < STEP_MS ? step_ms * 2 : STEP_MS) {
                 if (waitid(P_PID, (id_t)x->pid, &ended, WEXITED | WNOHANG | WNOWAIT) < 0 || ended.si_pid)
@@ -295,6 +310,7 @@ static int wait_for_end(struct helper *x)
 static int end_helper(struct helper *x, const char *program, int r)
 {
         int status = 0;
+
         if (r == 0 && x->line.n <= LINE_MAX_BYTES)
                 r = wait_for_end(x);
         kill(-x->pid, SIGKILL);
@@ -322,6 +338,7 @@ static int run_op(struct transfer *t, const char *op, bool *ret_echoed, uint64_t
                            .line = {.max = LINE_MAX_BYTES * 2}};
         const char *program = program_of(t->config, mover_scheme(str_of(t->task->url)));
         struct err none;
+
         if (!err)
                 x.err = &none;
         int64_t began = clock_mono_ns();
@@ -350,6 +367,7 @@ static int run_known(struct transfer *t, const char *op, struct err *err)
 {
         bool echoed = false;
         int r = run_op(t, op, &echoed, NULL, err);
+
         return r == 0 && !echoed ? err_set(err, MOVER_REFUSED, "its program does not know how to %s", op) : r;
 }
 
@@ -374,6 +392,7 @@ static int space(struct transfer *t, uint64_t *ret_free, struct err *err)
         bool echoed = false;
         uint64_t bytes = MOVE_SIZE_ANY;
         int r = run_op(t, "space", &echoed, &bytes, err);
+
         if (r == 0 && (!echoed || bytes == MOVE_SIZE_ANY))
                 return err_set(err, MOVER_REFUSED, "its program does not say how much is free");
         if (r == 0)
@@ -384,6 +403,7 @@ static int space(struct transfer *t, uint64_t *ret_free, struct err *err)
 static int get_file(struct transfer *t, struct err *err)
 {
         int r = transfer_restart(t);
+
         if (r == 0)
                 r = run_transfer(t, err);
         if (r == 0)
@@ -396,6 +416,7 @@ static int get_file(struct transfer *t, struct err *err)
 static int put_file(struct transfer *t, struct err *err)
 {
         int r = lseek(t->fd, (off_t)t->task->at, SEEK_SET) < 0 ? -errno : run_transfer(t, err);
+
         if (r == 0 && t->found.size != MOVE_SIZE_ANY && t->found.size != t->task->size)
                 return err_set(err, MOVER_AGAIN, "the store has %llu bytes of %llu",
                                (unsigned long long)t->found.size, (unsigned long long)t->task->size);

@@ -83,6 +83,7 @@ static const struct placement_credential *credential_for(const struct placement 
 {
         struct file_credential list[PLACEMENT_CREDENTIALS_MAX];
         const struct file_asker asker = {.credentials = list, .credential_count = p->credential_count};
+
         for (size_t i = 0; i < p->credential_count; i++)
                 list[i] = (struct file_credential){str_of(p->credentials[i].file),
                                                    str_of(p->credentials[i].urls),
@@ -95,6 +96,7 @@ static const struct placement_credential *credential_for(const struct placement 
 static char *plain_url(const char *url)
 {
         struct buf b = {0};
+
         if (str_istarts(str_of(url), STR("davs://")))
                 buf_printf(&b, "https://%s", url + 7);
         else if (str_istarts(str_of(url), STR("dav://")))
@@ -113,6 +115,7 @@ static bool credential_read(const struct placement_credential *c, struct buf *ou
 static void task_make(const struct work *w, enum move_op op, const char *url, struct move_task *t)
 {
         int64_t left = w->try_end_ms - now_ms();
+
         move_task_init(t, op);
         t->url = plain_url(url);
         t->scratch = true;
@@ -122,6 +125,7 @@ static void task_make(const struct work *w, enum move_op op, const char *url, st
         SECRET_CLEANUP struct buf data = {.max = MOVE_CREDENTIAL_MAX};
         if (c && credential_read(c, &data)) {
                 const char *slash = strrchr(c->file, '/');
+
                 move_task_credential(t, c->type, slash ? slash + 1 : c->file, buf_view(&data));
         }
 }
@@ -131,6 +135,7 @@ static void task_make(const struct work *w, enum move_op op, const char *url, st
 static void tell_progress(struct work *w)
 {
         int64_t now = now_ms();
+
         if (!w->p->progress || now - w->told_ms < TELL_MS)
                 return;
         w->told_ms = now;
@@ -144,6 +149,7 @@ static void look_at_getter(struct work *w)
         unsigned beats = flow_beats(w->flow);
         int64_t now = now_ms(), passed = now - w->looked_ms;
         int64_t most = (int64_t)(w->config->stall_ms ? w->config->stall_ms : SILENT_MS);
+
         w->looked_ms = now;
         w->silent_ms = beats != w->beats ? 0 : w->silent_ms + (passed < 1000 ? passed : 1000);
         w->beats = beats;
@@ -161,6 +167,7 @@ static int alive(void *arg)
         struct work *w = arg;
         struct move_answer a;
         int status;
+
         if (w->flow && !w->getter_died)
                 w->now = flow_done(w->flow);
         tell_progress(w);
@@ -189,6 +196,7 @@ static int getter_alive(void *arg)
 static int scratch_file(void)
 {
         int fd = open(".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
         if (fd < 0)
                 fd = open(P_tmpdir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
         return fd < 0 ? -errno : fd;
@@ -199,6 +207,7 @@ __attribute__((noreturn)) static void get_in_child(const struct work *w, const s
 {
         struct mover_config c = *w->config;
         struct move_answer answer;
+
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent)
                 _exit(1);
@@ -218,6 +227,7 @@ static int getter_start(struct work *w, const char *url, int fd, uint64_t window
 {
         struct move_task task;
         pid_t me = getpid();
+
         w->flow = flow_new(fd, window);
         if (!w->flow)
                 return -errno;
@@ -262,6 +272,7 @@ static int outcome_of(int error)
 static int getter_failed(struct work *w, int r, struct err *err)
 {
         struct move_answer a;
+
         if (r == -ETIMEDOUT)
                 return err_set(err, MOVER_AGAIN, "it took longer than one try may take");
         if (r == -ECANCELED)
@@ -280,6 +291,7 @@ static int drain(struct work *w, struct err *err)
 {
         uint64_t at = 0;
         long n;
+
         while ((n = flow_wait(w->flow, at, WINDOW / 4, alive, w)) > 0)
                 flow_sent(w->flow, at += (uint64_t)n);
         w->now = at;
@@ -290,6 +302,7 @@ static int read_url(struct work *w, const char *url, char adler[SUMS_TEXT], char
                     struct err *err)
 {
         int fd = scratch_file(), r = fd < 0 ? fd : getter_start(w, url, fd, WINDOW);
+
         if (r < 0)
                 r = err_set(err, MOVER_AGAIN, "no room for it: %s", strerror(-r));
         else
@@ -333,6 +346,7 @@ static int at_url(struct work *w, const char *url,
 {
         struct mover_config c = *w->config;
         struct move_task task;
+
         task_make(w, MOVE_PROBE, url, &task);
         c.alive = alive;
         c.arg = w;
@@ -350,8 +364,10 @@ static int compare_end(struct work *w, const char *url, uint64_t size, const cha
         char there_adler[SUMS_TEXT] = "", there_sha[SUMS_TEXT] = "";
         struct transfer t;
         struct err look = {""};
+
         if (w->p->read_back) {
                 int r = read_url(w, url, there_adler, there_sha, err);
+
                 if (r != 0)
                         return r;
                 return strcmp(there_adler, adler) != 0 || (*sha256 && strcmp(there_sha, sha256) != 0)
@@ -375,6 +391,7 @@ static int put_size(struct work *w, const char *url, int fd, uint64_t size, stru
         struct mover_config c = *w->config;
         struct move_task task;
         struct move_answer answer, got;
+
         task_make(w, MOVE_PUT, url, &task);
         task.size = size;
         task.tries = size > WINDOW ? 1 : PUT_TRIES;
@@ -397,6 +414,7 @@ static int wait_for_all(struct work *w, uint64_t *ret_size)
 {
         struct move_answer a;
         long n = 1;
+
         while (!flow_ended(w->flow, &a) && n > 0)
                 n = flow_wait(w->flow, UINT64_MAX - 1, 1, alive, w);
         if (n < 0)
@@ -411,6 +429,7 @@ static int wait_for_all(struct work *w, uint64_t *ret_size)
 static int fits(const struct work *w, uint64_t size, struct err *err)
 {
         uint64_t most = w->p->space, done = w->report->bytes;
+
         if (!most || size == MOVE_SIZE_ANY || (done <= most && size <= most - done))
                 return 0;
         return err_set(
@@ -428,6 +447,7 @@ static int stream(struct work *w, const struct pair *f, struct err *err)
         bool at_once = transfer_streams(w->config, f->dest);
         int fd = scratch_file(),
             r = fd < 0 ? fd : getter_start(w, f->src, fd, at_once ? WINDOW : UINT64_MAX / 2);
+
         if (r < 0)
                 r = err_set(err, MOVER_AGAIN, "no room for it here: %s", strerror(-r));
         else
@@ -443,6 +463,7 @@ static int stream(struct work *w, const struct pair *f, struct err *err)
                 r = put_size(w, f->dest, fd, size, err);
         if (r == 0 && size == 0) { /* no byte was requested, so nothing has waited for the getter's end */
                 struct err why = {""};
+
                 r = drain(w, &why);
                 if (r != 0)
                         *err = why;
@@ -470,6 +491,7 @@ static int stream(struct work *w, const struct pair *f, struct err *err)
 static void on_moved(void *arg, uint64_t bytes)
 {
         struct work *w = arg;
+
         w->now = bytes;
         tell_progress(w);
 }
@@ -492,6 +514,7 @@ static bool may_pull(const struct work *w, const struct pair *f)
         const struct placement_credential *c = credential_for(w->p, url);
         bool read_here =
                 !w->p->read_back && (w->p->wanted.type == SUM_SHA256 || w->p->wanted.type == SUM_MD5);
+
         if (w->p->third == THIRD_NEVER || read_here || !is_web(f->src) || !is_web(f->dest))
                 return false;
         return !c || (w->p->third == THIRD_ALWAYS && !strcmp(c->type, "token") &&
@@ -504,6 +527,7 @@ static int pull_once(struct work *w, const struct pair *f, struct mover_pull *p,
         struct err again = {""};
         struct transfer t;
         int r = at_url(w, f->dest, call_pull, p, &t, err);
+
         if (r == 0 || at_url(w, above, call_make_folder, NULL, &t, &again) != 0)
                 return r;
         return at_url(w, f->dest, call_pull, p, &t, err); /* the folder may have been missing */
@@ -516,6 +540,7 @@ static int read_copy(struct work *w, const char *url, const char *adler32, struc
         struct err gone = {""};
         struct transfer t;
         int r = read_url(w, url, adler, sha256, err);
+
         if (r == 0 && strcmp(adler, adler32) != 0)
                 r = err_set(err, MOVER_AGAIN, "what was read back has the adler32 %s, and should have %s",
                             adler, adler32);
@@ -535,6 +560,7 @@ static int pull(struct work *w, const struct pair *f, struct err *err)
         struct mover_pull p = {.source = source, .told = on_moved, .arg = w};
         struct transfer from;
         int r = at_url(w, f->src, call_look, NULL, &from, err);
+
         if (r != 0)
                 return r;
         if (from.named.type != SUM_ADLER32 || from.found.size == MOVE_SIZE_ANY)
@@ -574,6 +600,7 @@ static int remove_file(struct work *w, const char *url, struct err *err)
                                 ? t.found.size
                                 : 0;
         int r = at_url(w, url, call_remove, NULL, &t, err);
+
         if (r == 0)
                 w->now = size;
         return r;
@@ -590,6 +617,7 @@ static int reserve(struct work *w, const char *url, struct err *err)
         struct transfer t;
         uint64_t left = 0;
         int r = at_url(w, url, call_space, &left, &t, err);
+
         if (r != 0 || left >= w->p->space)
                 return r == MOVER_REFUSED ? 0 : r;
         return err_set(err, MOVER_AGAIN, "the store has %llu MiB free, and %llu are to be reserved",
@@ -600,6 +628,7 @@ static int try_pair(struct work *w, const struct pair *f, struct err *err)
 {
         struct transfer t;
         int r;
+
         switch (w->p->op) {
         case PLACEMENT_RM: return remove_file(w, f->src, err);
         case PLACEMENT_RESERVE: return reserve(w, f->src, err);
@@ -611,6 +640,7 @@ static int try_pair(struct work *w, const struct pair *f, struct err *err)
         }
         if (may_pull(w, f)) {
                 struct err why = {""};
+
                 r = pull(w, f, &why);
                 if (r == 0)
                         return 0;
@@ -618,6 +648,7 @@ static int try_pair(struct work *w, const struct pair *f, struct err *err)
         /* other stores make missing parent folders, too */
         if (str_istarts(str_of(f->dest), STR("file://"))) {
                 MEM_CLEANUP char *above = mem_dup(f->dest, strlen(f->dest) - last_part(str_of(f->dest)).n);
+
                 r = at_url(w, above, call_make_folder, NULL, &t, err);
                 if (r != 0)
                         return r;
@@ -632,6 +663,7 @@ static char *with_scheme(const char *url, struct str scheme)
 {
         struct buf b = {0};
         const char *rest = url ? strstr(url, "://") : NULL;
+
         if (!rest)
                 return mem_dupz(url);
         buf_str(&b, scheme);
@@ -648,6 +680,7 @@ struct ways {
 static void add_way(struct ways *ways, char *src, char *dest)
 {
         bool there = ways->n == PLACEMENT_WAYS_MAX;
+
         for (size_t i = 0; i < ways->n && !there; i++)
                 there = !strcmp(src, ways->v[i].src) && (!dest || !strcmp(dest, ways->v[i].dest));
         if (there) {
@@ -669,6 +702,7 @@ static void add_any(const struct work *w, struct ways *ways, const struct pair *
         struct str schemes[16];
         size_t n = 0;
         struct str rest = STR("https,http,ftp,sftp"), one;
+
         while (str_cut(&rest, ',', &one))
                 schemes[n++] = one;
         for (size_t i = 0; i < w->config->exec_count && n < 16; i++)
@@ -688,12 +722,14 @@ static void ways_make(const struct work *w, struct ways *ways, const struct pair
 {
         struct str rest = str_of(w->p->alternatives ? w->p->alternatives : ""), one;
         bool any = is_any(f->src) || is_any(f->dest);
+
         ways->n = 0;
         memset(ways->dead, 0, sizeof(ways->dead));
         if (!any)
                 add_way(ways, mem_dupz(f->src), mem_dupz(f->dest));
         while (str_cut(&rest, ',', &one)) {
                 struct str to = str_trim(one), from;
+
                 if (str_cut(&to, '-', &from) && from.n && to.n)
                         add_way(ways, with_scheme(f->src, str_trim(from)),
                                 with_scheme(f->dest, str_trim(to)));
@@ -713,6 +749,7 @@ static void ways_free(struct ways *ways)
 static bool shows_something(const struct work *w, const struct pair *f)
 {
         MEM_CLEANUP char *src = plain_url(f->src), *dest = f->dest ? plain_url(f->dest) : NULL;
+
         return credential_for(w->p, src) || (dest && credential_for(w->p, dest));
 }
 
@@ -721,13 +758,16 @@ static bool shows_something(const struct work *w, const struct pair *f)
 static int try_ways(struct work *w, struct ways *ways, struct err *err)
 {
         int worst = MOVER_REFUSED;
+
         for (size_t i = 0; i < ways->n; i++) {
                 struct err one = {""};
+
                 if (ways->dead[i])
                         continue;
                 int r = try_pair(w, &ways->v[i], &one);
                 if (r == 0) {
                         MEM_CLEANUP char *shown = move_url_shown(ways->v[i].src);
+
                         snprintf(w->report->way, sizeof(w->report->way), "%s", shown);
                         MEM_CLEANUP char *there = move_url_shown(ways->v[i].dest ? ways->v[i].dest : "");
                         snprintf(w->report->to, sizeof(w->report->to), "%s", there);
@@ -748,6 +788,7 @@ static int pause_for(struct work *w, uint64_t ms)
 {
         int64_t end = now_ms() + (int64_t)ms;
         int r = 0;
+
         w->try_end_ms = INT64_MAX;
         while (r == 0 && now_ms() < end) {
                 poll(NULL, 0, 100);
@@ -768,10 +809,12 @@ static void remove_left(struct work *w, const struct pair *f)
         uint64_t n;
         struct err err = {""};
         struct transfer t;
+
         if (!f->dest || !dash || str_to_u64(str_of(dash + 1), &n) != 0)
                 return;
         for (uint64_t i = n > LEFT_MAX ? n - LEFT_MAX : 1; i < n; i++) {
                 BUF_CLEANUP struct buf url = {0};
+
                 buf_printf(&url, "%s.drover-%.*s-%llu.tmp", f->dest, (int)(dash - tag), tag,
                            (unsigned long long)i);
                 at_url(w, buf_z(&url), call_remove, NULL, &t, &err);
@@ -784,12 +827,14 @@ static int do_file(struct work *w, const struct pair *f, struct err *err)
         uint64_t wait = w->config->retry_ms ? w->config->retry_ms : RETRY_MS;
         struct ways ways;
         int r = MOVER_AGAIN;
+
         ways_make(w, &ways, f);
         w->try_end_ms = w->p->try_ms ? now_ms() + (int64_t)w->p->try_ms : INT64_MAX;
         for (size_t i = 0; i < ways.n; i++)
                 remove_left(w, &ways.v[i]);
         while (r == MOVER_AGAIN && n < tries && (n == 0 || time_left(w, wait))) {
                 struct err one = {""};
+
                 if (n++ > 0 && (r = pause_for(w, wait)) < 0)
                         break;
                 wait = n < 2 ? wait : wait * 2 > LATER_MS ? LATER_MS : wait * 2;
@@ -804,6 +849,7 @@ static int do_file(struct work *w, const struct pair *f, struct err *err)
         w->report->tries += n;
         if (r != 0 && n > 1) {
                 struct err once = *err;
+
                 err_set(err, r, "%s (tried %u times)", once.text, n);
         }
         ways_free(&ways);
@@ -834,6 +880,7 @@ static void add_name(struct buf *b, struct str name)
 {
         for (size_t i = 0; i < name.n; i++) {
                 unsigned char c = (unsigned char)name.p[i];
+
                 if (c <= ' ' || c >= 127 || strchr("%#?\"<>[]\\^`{|}*", c))
                         buf_printf(b, "%%%02X", c);
                 else
@@ -847,6 +894,7 @@ static void on_listed(void *arg, struct str name, bool folder)
         BUF_CLEANUP struct buf escaped = {0};
         MEM_CLEANUP char *z = str_dupz(name);
         struct buf src = {0}, dest = {0};
+
         if (l->pattern && (folder || fnmatch(l->pattern, z, FNM_PERIOD) != 0))
                 return;
         l->full |= l->w->file_count + l->folder_count >= FILES_MAX;
@@ -880,14 +928,17 @@ static int list_folder(struct work *w, const char *src, const char *dest, const 
         struct err why = {""};
         int r = depth > DEPTH_MAX ? err_set(&why, MOVER_REFUSED, "folders are more than %d deep", DEPTH_MAX)
                                   : at_url(w, src, call_list, &l, &t, &why);
+
         if (r == 0 && l.full)
                 r = err_set(&why, MOVER_REFUSED, "it has more than %u files", FILES_MAX);
         if (r != 0) {
                 MEM_CLEANUP char *shown = move_url_shown(src);
+
                 err_set(err, r, "cannot list %.300s: %.600s", shown, why.text);
         }
         for (size_t i = 0; i < l.folder_count; i++) {
                 BUF_CLEANUP struct buf from = {0}, to = {0};
+
                 buf_printf(&from, "%s%s/", src, l.folders[i]);
                 if (dest)
                         buf_printf(&to, "%s%s/", dest, l.folders[i]);
@@ -907,6 +958,7 @@ static int find_files(struct work *w, struct err *err)
         MEM_CLEANUP char *pattern = str_dupz(last),
                          *above = str_dupz(str_head(str_of(src), strlen(src) - last.n));
         bool to_folder = dest && str_ends(str_of(dest), STR("/"));
+
         if (w->p->op == PLACEMENT_MKDIR || w->p->op == PLACEMENT_RESERVE || w->p->op == PLACEMENT_RELEASE) {
                 add_file(w, mem_dupz(src), NULL);
                 return 0;
@@ -938,6 +990,7 @@ static int find_all(struct work *w, struct err *err)
         uint32_t tries = w->p->tries ? w->p->tries : TRIES;
         uint64_t wait = w->config->retry_ms ? w->config->retry_ms : RETRY_MS;
         int r;
+
         for (uint32_t n = 1;; n++, wait *= 2) {
                 r = find_files(w, err);
                 if (r != MOVER_AGAIN || n == tries || !time_left(w, wait) || pause_for(w, wait) < 0)
@@ -961,11 +1014,13 @@ void placement_run(const struct mover_config *c, const struct placement *p, stru
         struct err first = {""};
         size_t failed = 0;
         int r, worst = 0;
+
         *ret = (struct placement_report){0};
         w.now_size = MOVE_SIZE_ANY;
         r = worst = find_all(&w, &first);
         for (size_t i = 0; i < w.file_count && r == 0; i++) {
                 struct err err = {""};
+
                 w.now = 0;
                 r = do_file(&w, &w.files[i], &err);
                 if (r == 0) {

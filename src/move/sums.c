@@ -28,6 +28,7 @@ static const struct {
 struct sums *sums_new(bool sha256, bool md5)
 {
         struct sums *s = mem_new(struct sums);
+
         s->sha256 = sha256 ? EVP_MD_CTX_new() : NULL;
         s->md5 = md5 ? EVP_MD_CTX_new() : NULL;
         sums_restart(s);
@@ -56,8 +57,10 @@ void sums_restart(struct sums *s)
 static void adler_add(struct sums *s, const unsigned char *p, size_t n)
 {
         uint32_t low = s->low, high = s->high;
+
         while (n > 0) {
                 size_t step = n < ADLER_STEP ? n : ADLER_STEP;
+
                 n -= step;
                 while (step-- > 0) {
                         low += *p++;
@@ -83,6 +86,7 @@ static void digest_so_far(const EVP_MD_CTX *of, unsigned bytes, char ret[SUMS_TE
 {
         unsigned char out[EVP_MAX_MD_SIZE];
         EVP_MD_CTX *copy = EVP_MD_CTX_new();
+
         EVP_MD_CTX_copy_ex(copy, of);
         EVP_DigestFinal_ex(copy, out, NULL);
         EVP_MD_CTX_free(copy);
@@ -115,6 +119,7 @@ bool sum_parse(struct str text, struct sum *ret)
 {
         struct str hex = str_trim(text), name;
         struct sum s = {SUM_NONE, ""};
+
         if (!str_cut(&hex, str_find(hex, ':') >= 0 ? ':' : '=', &name))
                 return false;
         for (size_t i = SUM_SHA256; i < sizeof(types) / sizeof(*types); i++)

@@ -39,6 +39,7 @@ void move_task_deinit(struct move_task *t)
 void move_task_credential(struct move_task *t, const char *type, const char *name, struct str data)
 {
         struct move_credential *c = &t->credential;
+
         credential_deinit(c);
         c->type = mem_dupz(type);
         c->name = mem_dupz(name);
@@ -59,6 +60,7 @@ void move_task_copy(struct move_task *to, const struct move_task *from)
 int move_credential_file(const struct move_credential *c)
 {
         int fd = memfd_create("credential", MFD_CLOEXEC);
+
         if (fd < 0)
                 return -errno;
         int r = fchmod(fd, 0600) < 0 ? -errno : fs_write_all(fd, c->data.p, c->data.n);
@@ -74,6 +76,7 @@ char *move_url_shown(const char *url)
         struct str u = str_of(url), authority, rest;
         ptrdiff_t start = str_search(u, STR("://")), at;
         BUF_CLEANUP struct buf b = {0};
+
         if (start < 0)
                 return mem_dupz(url ? url : "");
         rest = str_skip(u, (size_t)start + 3);
@@ -96,6 +99,7 @@ static void pack_facts(const struct move_facts *f, struct buf *out)
 static void text_into(struct unpack *u, char *room, size_t size)
 {
         struct str s = unpack_str(u);
+
         if (s.n >= size || (s.n && memchr(s.p, 0, s.n)))
                 u->bad = true;
         else
@@ -105,6 +109,7 @@ static void text_into(struct unpack *u, char *room, size_t size)
 static void bytes_into(struct unpack *u, unsigned char room[32])
 {
         struct str s = unpack_str(u);
+
         if (s.n != 32)
                 u->bad = true;
         else
@@ -147,6 +152,7 @@ bool move_unpack_task(struct str bytes, struct move_task *ret)
 {
         struct unpack u = unpack_from(bytes);
         bool right = unpack_u64(&u) == PACKET_TASK;
+
         move_task_init(ret, (enum move_op)unpack_max(&u, MOVE_COPY));
         struct str url = unpack_str(&u);
         ret->at = unpack_u64(&u);
@@ -168,6 +174,7 @@ bool move_unpack_task(struct str bytes, struct move_task *ret)
         ret->url = str_dupz(url);
         if (type.n) {
                 MEM_CLEANUP char *type_z = str_dupz(type), *name_z = str_dupz(name);
+
                 move_task_credential(ret, type_z, name_z, data);
         }
         return true;
@@ -193,6 +200,7 @@ bool move_unpack_answer(struct str bytes, struct move_answer *ret)
 {
         struct unpack u = unpack_from(bytes);
         bool right = unpack_u64(&u) == PACKET_ANSWER;
+
         *ret = (struct move_answer){.status = (enum move_status)unpack_max(&u, MOVE_FAILED)};
         ret->error = (int)unpack_max(&u, 4095);
         ret->tries = (uint32_t)unpack_max(&u, UINT32_MAX);
@@ -224,6 +232,7 @@ static int send_packet(int socket, struct str bytes, const int *fds, size_t coun
         struct iovec io = {(void *)(uintptr_t)bytes.p, bytes.n};
         union control control = {{0}};
         struct msghdr m = {.msg_iov = &io, .msg_iovlen = 1};
+
         if (count) {
                 m.msg_control = control.room;
                 m.msg_controllen = CMSG_SPACE(count * sizeof(int));
@@ -251,6 +260,7 @@ static ssize_t receive_packet(int socket, char *room, size_t size, int flags, in
                            .msg_control = fds ? control.room : NULL,
                            .msg_controllen = fds ? sizeof(control.room) : 0};
         ssize_t n;
+
         for (size_t i = 0; fds && i < FDS_MAX; i++)
                 fds[i] = -1;
         do
@@ -274,6 +284,7 @@ int move_send_task(int socket, const struct move_task *t, int fd)
 {
         SECRET_CLEANUP struct buf b = {0};
         const int fds[FDS_MAX] = {fd, t->from};
+
         /* reserved, so that no part of a credential stays in freed memory after the buffer grew */
         buf_room(&b, MOVE_PACKET_MAX);
         move_pack_task(t, &b);
@@ -283,6 +294,7 @@ int move_send_task(int socket, const struct move_task *t, int fd)
 int move_send_answer(int socket, const struct move_answer *a)
 {
         BUF_CLEANUP struct buf b = {0};
+
         move_pack_answer(a, &b);
         return send_packet(socket, buf_view(&b), NULL, 0, 0);
 }
@@ -290,6 +302,7 @@ int move_send_answer(int socket, const struct move_answer *a)
 int move_send_sign(int socket)
 {
         BUF_CLEANUP struct buf b = {0};
+
         pack_u64(&b, PACKET_SIGN);
         int r = send_packet(socket, buf_view(&b), NULL, 0, MSG_DONTWAIT);
         return r == -EAGAIN ? 0 : r; /* earlier signs have not been read yet */
@@ -300,6 +313,7 @@ int move_receive_task(int socket, struct move_task *ret, int *ret_fd)
         MEM_CLEANUP char *room = mem_alloc(MOVE_PACKET_MAX);
         int fds[FDS_MAX];
         ssize_t n = receive_packet(socket, room, MOVE_PACKET_MAX, 0, fds);
+
         if (n < 0)
                 return (int)n;
         bool good = move_unpack_task(str_make(room, (size_t)n), ret);
@@ -319,6 +333,7 @@ int move_receive_answer(int socket, int flags, struct move_answer *ret)
 {
         char room[MOVE_ANSWER_MAX];
         ssize_t n = receive_packet(socket, room, sizeof(room), flags, NULL);
+
         if (n < 0)
                 return (int)n;
         if (n == 1 && room[0] == PACKET_SIGN)

@@ -27,6 +27,7 @@ struct getter { /* a process that gets */
 static int alive(void *arg)
 {
         struct getter *g = arg;
+
         if (!g->died && g->pid > 0 && waitpid(g->pid, NULL, WNOHANG) == g->pid)
                 g->died = true;
         return g->died ? -EPIPE : 0;
@@ -40,6 +41,7 @@ static unsigned char byte_at(uint64_t at)
 static int write_all(struct flow *f, int fd, uint64_t upto)
 {
         unsigned char block[65536];
+
         for (uint64_t at = 0; at < upto; at += sizeof(block)) {
                 for (size_t i = 0; i < sizeof(block); i++)
                         block[i] = byte_at(at + i);
@@ -56,6 +58,7 @@ static void finish(struct flow *f, enum move_status status)
 {
         struct move_answer a = {.status = status, .size = SIZE, .error = EAGAIN};
         struct sums *s = sums_new(false, false);
+
         snprintf(a.text, sizeof(a.text), "as it was");
         flow_end(f, &a, s);
         sums_free(s);
@@ -71,11 +74,13 @@ static void test_through(void **state)
         uint64_t at = 0, size = 0;
         long n;
         struct stat st;
+
         (void)state;
         assert_int_equal(pipe(go), 0);
         g.pid = fork();
         if (g.pid == 0) {
                 char c;
+
                 if (write_all(f, fd, SIZE) == 0 && read(go[0], &c, 1) == 1)
                         finish(f, MOVE_DONE);
                 _exit(0);
@@ -84,6 +89,7 @@ static void test_through(void **state)
         assert_int_equal(size, SIZE);
         while (at < SIZE - 1) {
                 unsigned char block[100000];
+
                 n = flow_wait(f, at, sizeof(block), alive, &g);
                 assert_true(n > 0);
                 assert_true(flow_done(f) <= at + WINDOW + 65536);
@@ -115,6 +121,7 @@ static void test_getter_fails(void **state)
         struct flow *f = flow_new(fd, WINDOW);
         struct getter g = {0};
         struct move_answer a;
+
         (void)state;
         assert_false(flow_ended(f, &a));
         g.pid = fork();
@@ -139,6 +146,7 @@ static void test_getter_dies(void **state)
         int fd = memfd_create("flow", MFD_CLOEXEC);
         struct flow *f = flow_new(fd, WINDOW);
         struct getter g = {0};
+
         (void)state;
         g.pid = fork();
         if (g.pid == 0)
@@ -159,6 +167,7 @@ static void test_putter_gives_up(void **state)
         int fd = memfd_create("flow", MFD_CLOEXEC), status = 0;
         struct flow *f = flow_new(fd, WINDOW);
         struct getter g = {0};
+
         (void)state;
         g.pid = fork();
         if (g.pid == 0)
@@ -176,6 +185,7 @@ static void test_begins_anew(void **state)
 {
         int fd = memfd_create("flow", MFD_CLOEXEC);
         struct flow *f = flow_new(fd, WINDOW);
+
         (void)state;
         assert_int_equal(write_all(f, fd, 65536), 0);
         assert_int_equal(flow_restart(f), 0);
@@ -198,6 +208,7 @@ static void test_a_getter_that_ends_while_it_is_waited_for(void **state)
         int fd = memfd_create("flow", MFD_CLOEXEC);
         struct flow *f = flow_new(fd, WINDOW);
         uint64_t size = 0;
+
         (void)state;
         assert_int_equal(flow_size(f, &size, ends_and_dies, f), 0);
         assert_int_equal(size, SIZE);
@@ -218,5 +229,6 @@ int main(void)
                 cmocka_unit_test(test_begins_anew),
                 cmocka_unit_test(test_a_getter_that_ends_while_it_is_waited_for),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@ static void check(const char *text, enum sum_type type, const char *hex)
 {
         char ret[SUMS_TEXT];
         struct sums *s = sums_new(true, true);
+
         for (const char *p = text; *p; p++) /* in pieces */
                 sums_add(s, p, 1);
         assert_true(sums_read(s, type, ret));
@@ -42,6 +43,7 @@ static void test_many_large_bytes(void **state)
         char *bytes = mem_alloc(n);
         uint64_t low = 1, high = 0;
         struct sums *s = sums_new(false, false);
+
         (void)state;
         memset(bytes, 0xff, n);
         for (size_t i = 0; i < n; i++) {
@@ -69,6 +71,7 @@ static void test_parse(void **state)
                                             "adler32:12g",
                                             "adler32:"};
         struct sum s = {SUM_NONE, "kept"};
+
         (void)state;
         for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
                 assert_false(sum_parse(str_of(wrong[i]), &s));
@@ -88,5 +91,6 @@ int main(void)
                 cmocka_unit_test(test_many_large_bytes),
                 cmocka_unit_test(test_parse),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

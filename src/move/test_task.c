@@ -46,6 +46,7 @@ static void packets_keep_everything(void **state)
         struct move_task t, got;
         struct move_answer a, back;
         BUF_CLEANUP struct buf b = {0}, again = {0};
+
         (void)state;
         fill_task(&t);
         move_pack_task(&t, &b);
@@ -76,6 +77,7 @@ static void torn_packets_are_refused(void **state)
         struct move_task t, got;
         struct move_answer a, back;
         BUF_CLEANUP struct buf b = {0}, c = {0};
+
         (void)state;
         fill_task(&t);
         fill_answer(&a);
@@ -102,6 +104,7 @@ static void a_descriptor_goes_along(void **state)
         int pair[2], fd = open("/dev/null", O_RDONLY), got_fd;
         struct move_task t, got;
         struct move_answer a, back;
+
         (void)state;
         assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
         fill_task(&t);
@@ -140,6 +143,7 @@ static void descriptors_of_a_mover_are_dropped(void **state)
         int pair[2], before = dup(0), after;
         struct move_task t;
         struct move_answer back;
+
         (void)state;
         close(before);
         assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
@@ -159,6 +163,7 @@ static void words_are_one_line(void **state)
 {
         struct move_answer a, back;
         BUF_CLEANUP struct buf b = {0};
+
         (void)state;
         fill_answer(&a);
         strcpy(a.text, "gone\n000 (1.0.0)\x1b[2J\x7f.");
@@ -177,9 +182,11 @@ static void passwords_are_not_shown(void **state)
                 {"http://h?u=a@b", "http://b"},
                 {"", ""},
         };
+
         (void)state;
         for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
                 MEM_CLEANUP char *shown = move_url_shown(cases[i][0]);
+
                 assert_string_equal(shown, cases[i][1]);
         }
 }
@@ -192,5 +199,6 @@ int main(void)
                                            cmocka_unit_test(descriptors_of_a_mover_are_dropped),
                                            cmocka_unit_test(words_are_one_line),
                                            cmocka_unit_test(passwords_are_not_shown)};
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,6 +36,7 @@ static void put_file(const char *name, const char *text)
 static void content(const char *name, const char *want)
 {
         BUF_CLEANUP struct buf b = {0};
+
         assert_int_equal(fs_read(AT_FDCWD, in_top(name), 1 << 20, &b, NULL), 0);
         assert_string_equal(buf_z(&b), want);
 }
@@ -43,6 +44,7 @@ static void content(const char *name, const char *want)
 static void run_url(struct move_task *t, const char *url, const char *local, struct move_answer *a)
 {
         int fd = local ? open(in_top(local), O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+
         t->url = mem_dupz(url);
         strcpy(t->tag, "1.2.3");
         transfer_run(&config, t, fd, a);
@@ -54,6 +56,7 @@ static void run_url(struct move_task *t, const char *url, const char *local, str
 static void run(struct move_task *t, const char *name, const char *local, struct move_answer *a)
 {
         BUF_CLEANUP struct buf url = {0};
+
         buf_printf(&url, "%s://%s/%s", scheme, top, name);
         run_url(t, buf_z(&url), local, a);
 }
@@ -65,6 +68,7 @@ static void gets_and_tells_what_it_got(void)
         struct move_task t;
         struct move_answer a;
         static const unsigned char sum[4] = {0x2c, 0xf2, 0x4d, 0xba}; /* of "hello" */
+
         put_file("there", "hello");
         put_file("here", "something much longer that was here before");
         move_task_init(&t, MOVE_GET);
@@ -104,6 +108,7 @@ static void does_not_keep_what_is_wrong(void)
 {
         struct move_task t;
         struct move_answer a;
+
         put_file("there", "hello");
         move_task_init(&t, MOVE_GET);
         t.summed = true;
@@ -129,6 +134,7 @@ static void puts_a_part_in_one_step(void)
 {
         struct move_task t;
         struct move_answer a;
+
         put_file("here", "..hello....");
         put_file("sent", "before");
         move_task_init(&t, MOVE_PUT);
@@ -155,6 +161,7 @@ static void probes(void)
 {
         struct move_task t;
         struct move_answer a;
+
         put_file("there", "hello");
         move_task_init(&t, MOVE_PROBE);
         run(&t, "there", NULL, &a);
@@ -172,6 +179,7 @@ static void probes(void)
 static void conforms(void **state)
 {
         static const char *const schemes[] = {"file", "copy"};
+
         (void)state;
         for (unsigned i = 0; i < 2; i++) {
                 scheme = schemes[i];
@@ -188,6 +196,7 @@ static void bad_programs_harm_nobody(void **state)
 {
         struct move_task t;
         struct move_answer a;
+
         (void)state;
         move_task_init(&t, MOVE_GET);
         t.tries = 2;
@@ -221,6 +230,7 @@ static void unknown_schemes_are_named(void **state)
 {
         struct move_task t;
         struct move_answer a;
+
         (void)state;
         move_task_init(&t, MOVE_GET);
         run_url(&t, "gsiftp://host/x", "here", &a);
@@ -233,6 +243,7 @@ static void checks_a_file(void **state)
         struct move_task t;
         struct move_answer a;
         static const unsigned char sum[4] = {0x2c, 0xf2, 0x4d, 0xba};
+
         (void)state;
         put_file("here", "hello");
         move_task_init(&t, MOVE_CHECK);
@@ -249,6 +260,7 @@ static void copies_what_somebody_else_brought(void **state)
         struct move_answer a;
         BUF_CLEANUP struct buf name = {0};
         static const unsigned char sum[4] = {0x2c, 0xf2, 0x4d, 0xba};
+
         (void)state;
         put_file("brought", "hello, and more");
         put_file("here", "what was there");
@@ -275,6 +287,7 @@ static void copies_what_somebody_else_brought(void **state)
 static int setup(void **state)
 {
         BUF_CLEANUP struct buf b = {0};
+
         (void)state;
         strncpy(top, "/tmp/drover-move-XXXXXX", sizeof(top) - 1);
         if (!mkdtemp(top) || !getenv("TEST_MOVER"))
@@ -302,6 +315,7 @@ int main(void)
                 cmocka_unit_test(conforms), cmocka_unit_test(bad_programs_harm_nobody),
                 cmocka_unit_test(unknown_schemes_are_named), cmocka_unit_test(checks_a_file),
                 cmocka_unit_test(copies_what_somebody_else_brought)};
+
         signal(SIGPIPE, SIG_IGN); /* like the program: a mover may end before it has read its task */
         return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -28,6 +28,7 @@ static const struct mover_kind *const kinds[] = {&mover_exec, &mover_curl};
 struct str mover_scheme(struct str url)
 {
         ptrdiff_t at = str_search(url, STR("://"));
+
         return at > 0 ? str_head(url, (size_t)at) : STR_NONE;
 }
 
@@ -47,6 +48,7 @@ void mover_config_deinit(struct mover_config *c)
 bool mover_config_exec(struct mover_config *c, const char *text)
 {
         struct str program = str_of(text), scheme;
+
         if (!str_cut(&program, '=', &scheme) || !scheme.n || !program.n || program.p[0] != '/')
                 return false;
         MEM_GROW(c->execs, c->exec_cap, c->exec_count + 1);
@@ -59,6 +61,7 @@ bool mover_config_exec(struct mover_config *c, const char *text)
 int transfer_restart(struct transfer *t)
 {
         int r = t->config->flow && t->done ? flow_restart(t->config->flow) : 0;
+
         if (r < 0)
                 return r;
         if (t->config->sums)
@@ -96,6 +99,7 @@ long transfer_read(struct transfer *t, uint64_t at, void *p, size_t n)
         uint64_t left = at < t->task->size ? t->task->size - at : 0;
         struct flow *flow = t->config->flow;
         ssize_t got;
+
         if (flow && left) {
                 flow_sent(flow, at);
                 got = flow_wait(flow, at, left < n ? left : n, t->config->alive, t->config->arg);
@@ -114,6 +118,7 @@ long transfer_read(struct transfer *t, uint64_t at, void *p, size_t n)
 int transfer_alive(struct transfer *t)
 {
         int r = t->config->alive ? t->config->alive(t->config->arg) : 0;
+
         if (r == 0 && clock_mono_ns() / 1000000 > t->deadline_ms)
                 return -ETIMEDOUT;
         return r;
@@ -124,6 +129,7 @@ int transfer_look(struct transfer *t)
         MEM_CLEANUP char *room = mem_alloc(ROOM);
         bool part = t->task->op == MOVE_CHECK;
         uint64_t from = part ? t->task->at : 0, size = part ? t->task->size : MOVE_SIZE_ANY;
+
         t->done = 0;
         EVP_DigestInit_ex(t->sum, EVP_sha256(), NULL);
         if (t->config->sums)
@@ -131,6 +137,7 @@ int transfer_look(struct transfer *t)
         for (;;) {
                 uint64_t left = size - t->done;
                 ssize_t n = pread(t->fd, room, left < ROOM ? (size_t)left : ROOM, (off_t)(from + t->done));
+
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n <= 0)
@@ -148,6 +155,7 @@ int transfer_look(struct transfer *t)
 static void sum_so_far(const struct transfer *t, unsigned char ret[32])
 {
         EVP_MD_CTX *copy = EVP_MD_CTX_new();
+
         EVP_MD_CTX_copy_ex(copy, t->sum);
         EVP_DigestFinal_ex(copy, ret, NULL);
         EVP_MD_CTX_free(copy);
@@ -160,6 +168,7 @@ static int compare_checksum(struct transfer *t, unsigned char sum[32], struct er
         const struct move_task *task = t->task;
         unsigned char digest[64] = "";
         char hex[SUMS_TEXT];
+
         t->resumable = false;
         sum_so_far(t, sum);
         if (task->size != MOVE_SIZE_ANY && t->done != task->size)
@@ -184,6 +193,7 @@ static int compare_checksum(struct transfer *t, unsigned char sum[32], struct er
 static int get_file(struct transfer *t, const struct mover_kind *k, struct move_answer *a, struct err *err)
 {
         int r = t->resumable ? 0 : transfer_restart(t);
+
         free(t->digest);
         t->digest = NULL;
         if (r == 0)
@@ -205,10 +215,12 @@ static int copy_data(struct transfer *t, struct move_answer *a)
         const struct move_task *task = t->task;
         MEM_CLEANUP char *room = mem_alloc(COPY_ROOM);
         int r = transfer_restart(t);
+
         while (r == 0 && t->done < task->size) {
                 uint64_t left = task->size - t->done;
                 ssize_t n =
                         pread(task->from, room, left < COPY_ROOM ? (size_t)left : COPY_ROOM, (off_t)t->done);
+
                 if (n < 0 && errno == EINTR)
                         continue;
                 r = n > 0 ? transfer_write(t, room, (size_t)n) : n < 0 ? -errno : -ESTALE;
@@ -225,6 +237,7 @@ static int copy_data(struct transfer *t, struct move_answer *a)
 static int check_transfer(struct transfer *t, struct move_answer *a)
 {
         int r = transfer_look(t);
+
         if (r < 0)
                 return r;
         sum_so_far(t, a->sha256);
@@ -236,6 +249,7 @@ static int probe(struct transfer *t, const struct mover_kind *k, struct move_ans
 {
         int r = k->probe(t, err);
         uint64_t latency_us = t->latency_us;
+
         if (r == 0 && t->task->space && k->space && k->space(t, &a->free_bytes, NULL) != 0)
                 a->free_bytes = MOVE_SIZE_ANY;
         t->latency_us = latency_us;
@@ -245,6 +259,7 @@ static int probe(struct transfer *t, const struct mover_kind *k, struct move_ans
 static int attempt(struct transfer *t, const struct mover_kind *k, struct move_answer *a, struct err *err)
 {
         struct stat st;
+
         switch (t->task->op) {
         case MOVE_GET: return get_file(t, k, a, err);
         case MOVE_PROBE: return probe(t, k, a, err);
@@ -278,9 +293,11 @@ static int errno_of(int outcome)
 static int pause_for(struct transfer *t, uint64_t ms)
 {
         int64_t end = clock_mono_ns() / 1000000 + (int64_t)ms;
+
         for (;;) {
                 int r = transfer_alive(t);
                 int64_t left = end - clock_mono_ns() / 1000000;
+
                 if (r < 0 || left <= 0)
                         return r;
                 poll(NULL, 0, (int)(left < ALIVE_MS ? left : ALIVE_MS));
@@ -302,6 +319,7 @@ static void tell_failure(const struct move_task *task, struct move_answer *a, in
 {
         BUF_CLEANUP struct buf b = {0};
         MEM_CLEANUP char *url = move_url_shown(task->url);
+
         a->status = MOVE_FAILED;
         a->error = errno_of(r);
         if (!has_url(task))
@@ -337,6 +355,7 @@ static void all_attempts(struct transfer *t, const struct mover_kind *k, struct 
         struct err first = {""}, last = {""};
         int64_t began = clock_mono_ns();
         int r = MOVER_AGAIN;
+
         while (r == MOVER_AGAIN && a->tries < tries) {
                 if (a->tries > 0 && (r = pause_for(t, wait)) < 0)
                         break;
@@ -363,6 +382,7 @@ int transfer_with(const struct mover_config *c, const struct move_task *task, st
                   void *arg, struct err *err)
 {
         const struct mover_kind *k = kind_of(c, str_of(task->url));
+
         *t = (struct transfer){.task = task, .config = c, .fd = -1, .deadline_ms = INT64_MAX};
         t->found.size = MOVE_SIZE_ANY;
         if (task->limit_ms)
@@ -383,11 +403,13 @@ void transfer_run(const struct mover_config *c, const struct move_task *task, in
 {
         struct transfer t = {.task = task, .config = c, .fd = fd, .deadline_ms = INT64_MAX};
         const struct mover_kind *k = has_url(task) ? kind_of(c, str_of(task->url)) : NULL;
+
         *answer = (struct move_answer){.facts.size = MOVE_SIZE_ANY, .free_bytes = MOVE_SIZE_ANY};
         t.found.size = MOVE_SIZE_ANY;
         if (!k && has_url(task)) {
                 MEM_CLEANUP char *url = move_url_shown(task->url);
                 struct str scheme = mover_scheme(str_of(url));
+
                 answer->status = MOVE_FAILED;
                 answer->error = EPROTONOSUPPORT;
                 snprintf(answer->text, sizeof(answer->text),

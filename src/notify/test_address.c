@@ -201,5 +201,6 @@ int main(void)
                 cmocka_unit_test(test_entries),       cmocka_unit_test(test_public),
                 cmocka_unit_test(test_exact_address),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,14 +32,17 @@ struct asking {
 static void on_reference(void *arg, symbol name, bool target)
 {
         struct asking *a = arg;
+
         a->looks.stays |= target && is_own(&a->looks, a->symbols, name);
 }
 
 static struct ad *job_ad(struct symbols *symbols, const struct handover_attribute *v, size_t count)
 {
         struct ad *ad = ad_new(symbols);
+
         for (size_t i = 0; i < count; i++) {
                 symbol name = symbols_intern(symbols, str_of(v[i].name));
+
                 if (ad_set_text(ad, name, str_of(v[i].value), NULL) != 0)
                         ad_set_undefined(ad, name);
         }
@@ -57,6 +60,7 @@ int handover_requirements(const char *requirements, const struct handover_attrib
         struct err why = {""};
         size_t before = out->n;
         int r = expr_parse(symbols, str_of(requirements), &e, &why);
+
         if (own) {
                 buf_printf(&text, "[ %s ]", own);
                 if (ad_parse(symbols, buf_view(&text), CLASSAD_NEW, &own_ad, NULL) == 0)
@@ -64,6 +68,7 @@ int handover_requirements(const char *requirements, const struct handover_attrib
         }
         for (unsigned n = 0; r == 0 && n < expr_clause_count(e); n++) {
                 struct expr_uses uses;
+
                 a.looks.stays = false;
                 expr_clause_references(e, n, my, on_reference, &a, &uses);
                 if (a.looks.stays)

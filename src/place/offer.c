@@ -45,6 +45,7 @@ static void cpus(struct buf *out, const char *name, uint64_t milli)
 static void attributes(struct buf *out, const char *z)
 {
         struct str s = str_trim(str_of(z));
+
         if (s.n == 0)
                 return;
         buf_str(out, s);
@@ -56,6 +57,7 @@ static int check_expression(struct symbols *symbols, const char *what, const cha
 {
         struct expr *e = NULL;
         struct err why = {""};
+
         if (!text)
                 return 0;
         int r = expr_parse(symbols, str_of(text), &e, &why);
@@ -70,6 +72,7 @@ static int check_attributes(struct symbols *symbols, const char *text, struct er
         BUF_CLEANUP struct buf b = {0};
         struct ad *ad = NULL;
         struct err why = {""};
+
         if (!text)
                 return 0;
         buf_addz(&b, "[ ");
@@ -84,6 +87,7 @@ int offer_check(const struct offer_place *p, struct err *err)
 {
         struct symbols *symbols = symbols_new();
         int r = check_expression(symbols, "requirements", p->requirements, err);
+
         if (r == 0)
                 r = check_expression(symbols, "rank", p->rank, err);
         if (r == 0)
@@ -95,6 +99,7 @@ int offer_check(const struct offer_place *p, struct err *err)
 void offer_ad(const struct offer_place *p, const struct offer_now *n, struct buf *out)
 {
         uint64_t ahead_cpus = n->ahead * n->job_cpus_milli, ahead_memory = n->ahead * n->job_memory_bytes;
+
         buf_addz(out, "[ MyType = \"Machine\"; ");
         if (p->shows)
                 attributes(out, p->shows);

@@ -50,6 +50,7 @@ static bool stands_still(const struct expr *e, const struct ad *nothing)
 {
         struct expr_uses uses;
         bool depends = false;
+
         expr_references(e, nothing, on_any, &depends, &uses);
         return !depends && !uses.uses_time && !uses.uses_random && !uses.uses_more;
 }
@@ -58,8 +59,10 @@ void pool_kind_attributes(const struct pool_kind_attribute *v, size_t count, str
 {
         struct symbols *symbols = symbols_new();
         struct ad *nothing = ad_new(symbols);
+
         for (size_t i = 0; i < count; i++) {
                 struct expr *e = NULL;
+
                 if (!is_name(str_of(v[i].name)) || pool_kind_leaves_out(str_of(v[i].name)) ||
                     expr_parse(symbols, str_of(v[i].value), &e, NULL) != 0)
                         continue;
@@ -78,6 +81,7 @@ void pool_kind_requirements(const char *text, struct buf *out)
 {
         struct symbols *symbols = symbols_new();
         struct expr *e = NULL;
+
         if (!str_trim(str_of(text)).n)
                 ;
         else if (expr_parse(symbols, str_of(text), &e, NULL) == 0)

@@ -7,6 +7,7 @@
 static uint64_t mixed(uint64_t old, uint64_t now, double weight)
 {
         double v = (double)old * (1 - weight) + (double)now * weight;
+
         return v < 1 ? 1 : (uint64_t)(v + 0.5);
 }
 
@@ -41,6 +42,7 @@ void probe_estimate_rate(struct probe_estimate *e, enum probe_way way, uint64_t 
 static bool far(uint64_t a, uint64_t b)
 {
         uint64_t more = a > b ? a : b, less = a > b ? b : a;
+
         return more - less > more / 5;
 }
 

@@ -46,6 +46,7 @@ static int amount(struct str text, const struct unit *units, uint64_t *ret)
 static int policy_load(struct str value, struct pull_policy *p)
 {
         bool measured = str_istarts(value, STR("measured:"));
+
         if (measured)
                 value = str_skip(value, 9);
         bool has_unit = str_ends(value, STR("%"));
@@ -64,6 +65,7 @@ int pull_policy_parse(struct str text, struct pull_policy *p, struct err *err)
 {
         struct pull_policy new = *p;
         struct str rest = text, part;
+
         while (rest.n && str_cut(&rest, ',', &part)) {
                 part = str_trim(part);
                 struct str key, value = part;
@@ -118,6 +120,7 @@ void pull_policy_print(const struct pull_policy *p, struct buf *out)
 void pull_use_day(struct pull_use *u, int64_t now_s)
 {
         int64_t day = now_s / 86400;
+
         if (u->day != day)
                 *u = (struct pull_use){.day = day};
 }
@@ -138,8 +141,10 @@ void pull_policy_allows(const struct pull_policy *p, const struct pull_use *u, c
                         struct pull_allowance *ret)
 {
         struct pull_allowance a = {PULL_NO_LIMIT, PULL_NO_LIMIT, NULL};
+
         if (p->load_percent != PULL_NO_LIMIT) {
                 uint64_t target = now->cpus_milli * p->load_percent / 100, used = now->committed_milli;
+
                 if (p->measured && now->load_milli > used)
                         used = now->load_milli;
                 a.cpus_milli = target > used ? target - used : 0;

@@ -28,6 +28,7 @@ bool sensor_name(struct str name)
 static size_t digits(struct str s, size_t from)
 {
         size_t n = 0;
+
         while (from + n < s.n && is_digit(s.p[from + n]))
                 n++;
         return n;
@@ -38,6 +39,7 @@ static bool is_number(struct str s)
 {
         size_t at = s.n && (s.p[0] == '-' || s.p[0] == '+') ? 1 : 0, whole = digits(s, at), n;
         bool real = false;
+
         at += whole;
         if (s.n > NUMBER_MAX || whole == 0)
                 return false;
@@ -63,6 +65,7 @@ static bool is_number(struct str s)
 static void add_text(struct buf *out, struct str s)
 {
         char room[SENSOR_TEXT_MAX];
+
         for (size_t i = 0; i < s.n; i++)
                 room[i] = (unsigned char)s.p[i] >= 0x7f ? '?' : s.p[i];
         offer_text(out, str_make(room, s.n));
@@ -72,6 +75,7 @@ bool sensor_attribute(const char *sensor, struct str line, struct buf *out)
 {
         ptrdiff_t equals = str_find(line, '=');
         struct str name, value;
+
         if (equals < 0)
                 return false;
         name = str_trim(str_head(line, (size_t)equals));
@@ -95,6 +99,7 @@ void sensor_attributes(const char *sensor, struct str text, struct buf *out, siz
 {
         size_t taken = 0, bad = 0;
         struct str line;
+
         while (text.n && str_cut(&text, '\n', &line)) {
                 line = str_trim(line);
                 if (line.n == 0 || line.p[0] == '#')

@@ -17,6 +17,7 @@ static void expect(const char *requirements, const char *own, const char *want)
 {
         BUF_CLEANUP struct buf b = {0};
         struct err err = {""};
+
         assert_int_equal(handover_requirements(requirements, job, 3, own, &b, &err), 0);
         assert_string_equal(buf_z(&b), want);
 }
@@ -52,6 +53,7 @@ static void test_what_is_no_expression(void **state)
 {
         BUF_CLEANUP struct buf b = {0};
         struct err err = {""};
+
         (void)state;
         assert_int_equal(handover_requirements("true) || (true", NULL, 0, NULL, &b, &err), -EINVAL);
         assert_non_null(strstr(err.text, "Requirements cannot be read"));
@@ -66,5 +68,6 @@ int main(void)
                 cmocka_unit_test(test_an_attribute_of_the_job_is_looked_through),
                 cmocka_unit_test(test_what_is_no_expression),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -203,5 +203,6 @@ int main(void)
                 cmocka_unit_test(offers_read_ahead),
                 cmocka_unit_test(links_are_smoothed),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

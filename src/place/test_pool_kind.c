@@ -14,6 +14,7 @@ static void test_literals_count(void **state)
                                                        {"Envs", "{ \"a\", \"b\" }"},
                                                        {"Version", "12"}};
         BUF_CLEANUP struct buf b = {0};
+
         (void)state;
         pool_kind_attributes(v, 4, &b);
         assert_string_equal(buf_z(&b),
@@ -38,6 +39,7 @@ static void test_lies_do_not_count(void **state)
                 {"1st", "1"},
         };
         BUF_CLEANUP struct buf b = {0};
+
         (void)state;
         pool_kind_attributes(v, sizeof(v) / sizeof(*v), &b);
         assert_string_equal(buf_z(&b), "");
@@ -46,6 +48,7 @@ static void test_lies_do_not_count(void **state)
 static void test_requirements_are_one_expression(void **state)
 {
         BUF_CLEANUP struct buf good = {0}, bad = {0}, none = {0};
+
         (void)state;
         pool_kind_requirements("TARGET.RequestCpus <= MY.NodeCpus", &good);
         assert_string_equal(buf_z(&good), "TARGET.RequestCpus <= MY.NodeCpus");
@@ -62,5 +65,6 @@ int main(void)
                 cmocka_unit_test(test_lies_do_not_count),
                 cmocka_unit_test(test_requirements_are_one_expression),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -596,5 +596,6 @@ int main(void)
                 T(half_a_beginning_is_cleared),
                 T(threads_may_work_together),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

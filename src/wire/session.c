@@ -107,6 +107,7 @@ static void session_data(void *arg, struct stream *st, struct buf *in)
         while (!s->over && !s->paused && in->n - at >= HEAD) {
                 const unsigned char *head = (const unsigned char *)in->p + at;
                 size_t n = head[0] | head[1] << 8 | head[2] << 16 | (size_t)head[3] << 24;
+
                 if (n > s->frame_max) {
                         session_fail(s, "a frame of %zu bytes is over the limit of %zu", n, s->frame_max);
                         break;

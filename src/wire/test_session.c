@@ -36,6 +36,7 @@ static void end_message(void *arg, struct session *s, const ProtobufCMessage *m)
 
         if (m->descriptor == &drover__to_server__descriptor) {
                 const Drover__ToServer *t = (const Drover__ToServer *)m;
+
                 if (t->kind_case == DROVER__TO_SERVER__KIND_RENEW) {
                         if (e->messages < 8)
                                 e->serials[e->messages] = t->renew->serial;
@@ -45,6 +46,7 @@ static void end_message(void *arg, struct session *s, const ProtobufCMessage *m)
                 }
         } else {
                 const Drover__ToAgent *t = (const Drover__ToAgent *)m;
+
                 assert_ptr_equal(m->descriptor, &drover__to_agent__descriptor);
                 if (t->kind_case == DROVER__TO_AGENT__KIND_ERROR)
                         snprintf(e->text, sizeof(e->text), "%s", t->error->text);
@@ -57,6 +59,7 @@ static void end_message(void *arg, struct session *s, const ProtobufCMessage *m)
         if (e->finish_in_message) {
                 Drover__Error error = DROVER__ERROR__INIT;
                 Drover__ToAgent t = DROVER__TO_AGENT__INIT;
+
                 error.code = 1;
                 error.text = (char *)"go away";
                 t.kind_case = DROVER__TO_AGENT__KIND_ERROR;
@@ -417,5 +420,6 @@ int main(void)
                 cmocka_unit_test(dense_honest_messages_fit),
                 cmocka_unit_test(a_small_frame_cannot_make_a_large_message),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -199,6 +199,7 @@ static void end_and_submit(void)
                 SET_FOREACH (&g->members, m) {
                         struct core_result r = {
                                 .request = g->request, .member = (uint32_t)m, .fence = g->fence};
+
                         must(core_result(field.core, g->agent, &r), "a result");
                 }
                 submit(field.class_of[g->request], set_count(&g->members));

@@ -299,6 +299,7 @@ int main(int argc, char **argv)
         all.since_ms = clock_boot_ms();
         for (size_t i = 0; i < all.count; i++) {
                 struct light_agent *a = &agents[i];
+
                 a->all = &all;
                 a->wait = BACKOFF(50, 30000);
                 snprintf(a->name, sizeof(a->name), "light-%zu", i);

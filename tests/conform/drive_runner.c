@@ -30,9 +30,11 @@ static bool kill_all;
 static void on_tasks(void *arg, const struct run_event *events, size_t count)
 {
         static const char *const states[] = {"waiting", "running", "ended", "failed", "lost"};
+
         (void)arg;
         for (size_t i = 0; i < count; i++) {
                 const struct run_event *e = &events[i];
+
                 printf("%s %u", states[e->state], e->id.member);
                 if (e->known)
                         printf(" known");
@@ -64,6 +66,7 @@ static void on_checkpointed(void *arg, struct run_id id, const char *files)
 static void on_quoted(void *arg, const struct run_quote *q)
 {
         int64_t in = q->begins_ms ? (int64_t)q->begins_ms - clock_wall_ms() : -99999999;
+
         (void)arg;
         printf("quoted %u in=%lld error=%d", q->id.member, (long long)in, q->error);
         printf(q->why ? " text=%s\n" : "\n", q->why);
@@ -104,6 +107,7 @@ static const struct run_observer observer = {.tasks = on_tasks,
 static struct run_spec spec_of(unsigned n, const char *box, char **argv)
 {
         static char *envp[] = {(char *)"PATH=/usr/bin:/bin", NULL};
+
         return (struct run_spec){.id = {7, n, 1, 0, 0},
                                  .job = "7",
                                  .delegation = {.owner = "ann@here",
@@ -125,6 +129,7 @@ static void submit(unsigned n, struct str command, uint64_t cpus, bool only_ask)
         BUF_CLEANUP struct buf box = {0};
         MEM_CLEANUP char *z = str_dupz(command);
         char *argv[] = {(char *)"/bin/sh", (char *)"-c", z, NULL};
+
         buf_printf(&box, "%s/box.%u", dir, n);
         struct run_spec s = spec_of(n, buf_z(&box), argv);
         if (only_ask) {
@@ -139,6 +144,7 @@ static void submit(unsigned n, struct str command, uint64_t cpus, bool only_ask)
 static void about_task(struct str verb, struct run_id id, struct str rest)
 {
         uint64_t number = 0;
+
         if (str_eqz(verb, "submit")) {
                 submit(id.member, rest, 1, false);
         } else if (str_eqz(verb, "quote") && str_to_u64(rest, &number) == 0) {
@@ -168,6 +174,7 @@ static void on_line(struct str line)
 {
         struct str verb, word;
         uint64_t n;
+
         if (!str_cut(&line, ' ', &verb))
                 return;
         if (str_eqz(verb, "quit")) {
@@ -175,6 +182,7 @@ static void on_line(struct str line)
                 loop_stop(loop);
         } else if (str_eqz(verb, "capacity")) {
                 struct run_capacity c = {0};
+
                 runner->kind->capacity(runner, &c);
                 printf("capacity %d cpus=%llu idle=%llu nodes=%llu node_cpus=%llu memory=%llu\n", c.known,
                        (unsigned long long)c.cpus_milli / 1000, (unsigned long long)c.idle_cpus_milli / 1000,
@@ -191,6 +199,7 @@ static void on_input(void *arg, int what)
         static struct buf in;
         ssize_t n = read(STDIN_FILENO, buf_room(&in, 65536), 65536);
         struct str line, rest;
+
         (void)arg;
         (void)what;
         if (n <= 0) {
@@ -214,6 +223,7 @@ int main(int argc, char **argv)
                                   .settings = words,
                                   .observer = &observer};
         const struct runner_kind *kind = argc > 2 ? runner_find(argv[1]) : NULL;
+
         if (!kind || argc > 34) {
                 fprintf(stderr, "drive_runner KIND DIR [NAME=VALUE...]\n");
                 return 2;
@@ -221,6 +231,7 @@ int main(int argc, char **argv)
         c.dir = dir = argv[2];
         for (int i = 3; i < argc; i++) {
                 char *eq = strchr(argv[i], '=');
+
                 if (!eq)
                         return 2;
                 *eq = 0;

@@ -26,6 +26,7 @@ static int fails_with(const char *call, const char *path)
 {
         char rules[4096], *rest = NULL;
         int fd = rules_path ? open(rules_path, O_RDONLY | O_CLOEXEC) : -1;
+
         if (fd < 0)
                 return 0;
         ssize_t n = read(fd, rules, sizeof(rules) - 1);
@@ -33,6 +34,7 @@ static int fails_with(const char *call, const char *path)
         rules[n > 0 ? n : 0] = 0;
         for (char *line = strtok_r(rules, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
                 char *space = strchr(line, ' '), *part;
+
                 if (!space)
                         continue;
                 *space = 0;
@@ -47,6 +49,7 @@ static int file_fails_with(const char *call, int fd)
 {
         char link[64], path[PATH_MAX];
         int before = errno;
+
         snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
         ssize_t n = rules_path ? readlink(link, path, sizeof(path) - 1) : -1;
         path[n > 0 ? n : 0] = 0;
@@ -58,6 +61,7 @@ static int file_fails_with(const char *call, int fd)
 HERE ssize_t write(int fd, const void *p, size_t n)
 {
         int number = file_fails_with("write", fd);
+
         if (!number)
                 return syscall(SYS_write, fd, p, n);
         (void)!syscall(SYS_write, fd, p, n / 2);
@@ -68,6 +72,7 @@ HERE ssize_t write(int fd, const void *p, size_t n)
 static int flush(int fd, long call)
 {
         int number = file_fails_with("fsync", fd);
+
         if (!number)
                 return (int)syscall(call, fd);
         errno = number;
@@ -87,6 +92,7 @@ HERE int fdatasync(int fd)
 HERE int renameat(int from_dir, const char *from, int to_dir, const char *to)
 {
         char link[64], path[PATH_MAX] = "";
+
         snprintf(link, sizeof(link), "/proc/self/fd/%d", to_dir);
         ssize_t n = rules_path ? readlink(link, path, sizeof(path) / 2) : -1;
         n = n > 0 ? n : 0;

@@ -12,6 +12,7 @@
 static void leave_one(void)
 {
         pid_t pid = fork();
+
         if (pid == 0) {
                 if (fork() == 0) {
                         alarm(300);
@@ -38,6 +39,7 @@ static __attribute__((noreturn)) void leave_dead(void)
 int main(int argc, char **argv)
 {
         const struct rlimit most = {3000, 3000};
+
         if (argc != 3 || setrlimit(RLIMIT_NPROC, &most) < 0)
                 return 2;
         for (int i = atoi(argv[1]); i > 0; i--)

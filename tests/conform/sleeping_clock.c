@@ -19,6 +19,7 @@ __attribute__((constructor)) static void begin(void)
 {
         const char *name = getenv("SLEEPING_CLOCK");
         int fd = name ? open(name, O_RDONLY | O_CLOEXEC) : -1;
+
         if (fd < 0)
                 return;
         void *p = mmap(NULL, 2 * sizeof(*ahead_s), PROT_READ, MAP_SHARED, fd, 0);
@@ -30,6 +31,7 @@ __attribute__((constructor)) static void begin(void)
 HERE int clock_gettime(clockid_t id, struct timespec *t)
 {
         int r = (int)syscall(SYS_clock_gettime, id, t);
+
         if (r == 0 && ahead_s)
                 t->tv_sec += id == CLOCK_BOOTTIME ? ahead_s[0] : id == CLOCK_REALTIME ? ahead_s[1] : 0;
         return r;
@@ -38,6 +40,7 @@ HERE int clock_gettime(clockid_t id, struct timespec *t)
 HERE time_t time(time_t *ret)
 {
         struct timespec t = {0};
+
         clock_gettime(CLOCK_REALTIME, &t);
         if (ret)
                 *ret = t.tv_sec;
@@ -47,6 +50,7 @@ HERE time_t time(time_t *ret)
 HERE int gettimeofday(struct timeval *ret, void *zone)
 {
         struct timespec t = {0};
+
         (void)zone;
         clock_gettime(CLOCK_REALTIME, &t);
         ret->tv_sec = t.tv_sec;

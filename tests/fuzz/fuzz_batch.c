@@ -13,6 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void take(void *arg, const struct batch_line *line)
 {
         size_t *sum = arg;
+
         for (size_t i = 0; i < line->native.n; i++)
                 *sum += (unsigned char)line->native.p[i];
         for (size_t i = 0; i < line->name.n; i++)
@@ -29,6 +30,7 @@ struct skimmed {
 static void on_row(void *arg, const struct json_skim_rows *rows, const struct str *values)
 {
         struct skimmed *s = arg;
+
         s->service->take("u", rows, values, &s->out, &s->errors);
 }
 
@@ -40,6 +42,7 @@ static size_t answer(const struct batch_system *s, struct str text)
         struct run_capacity capacity = {0};
         struct json_skim skim;
         size_t sum = 0;
+
         json_skim_init(&skim, s->service->rows, on_row, &a);
         json_skim_take(&skim, str_head(text, text.n / 2));
         json_skim_take(&skim, str_skip(text, text.n / 2));
@@ -62,6 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         BUF_CLEANUP struct buf native = {0};
         uint64_t when;
         size_t sum = 0;
+
         if (size < 2)
                 return 0;
         const struct batch_system *s = systems[(data[0] - 'a') % (sizeof(systems) / sizeof(*systems))];

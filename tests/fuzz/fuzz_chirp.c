@@ -62,6 +62,7 @@ struct stream *stream_accept(struct loop *l, int fd, struct tls_context *tls,
                              const struct stream_limits *limits, const struct stream_ops *ops, void *arg)
 {
         struct stream *s = mem_new(struct stream);
+
         (void)l, (void)tls;
         check(fd >= 0 && fd < PEERS && !streams[fd] && ops->data && ops->closed);
         *s = (struct stream){.ops = ops, .arg = arg, .limits = *limits};
@@ -86,6 +87,7 @@ void stream_resume(struct stream *s)
 void stream_write(struct stream *s, const void *p, size_t n)
 {
         const char *line = p;
+
         check(n >= 3 && n <= s->limits.write_max && line[n - 1] == '\n' && !memchr(line, '\n', n - 1));
         json_t *o = json_loadb(line, n - 1, 0, NULL);
         check(json_is_object(o));
@@ -165,6 +167,7 @@ static struct str bytes(const uint8_t *data, size_t size)
 static void peer_says(int i, const uint8_t *data, size_t size)
 {
         struct stream *s = streams[i];
+
         if (!s && accepts)
                 accepts(accepts_arg, i);
         s = streams[i];
@@ -190,6 +193,7 @@ static void server_says(size_t i, const uint8_t *data, size_t size)
                                     .exit_code = INT32_MIN,
                                     .command = UINT64_MAX};
         uint64_t serial = asked[i];
+
         if (size && data[0] < 128)
                 said = (struct chirp_answer){.error = 1 + data[0], .text = "no"};
         asked[i] = 0;
@@ -206,11 +210,13 @@ static void session_lost(void)
 static void take_record(uint8_t kind, const uint8_t *data, size_t size)
 {
         int i = size ? data[0] % PEERS : 0;
+
         switch (kind) {
         case 'd': peer_says(i, data + (size > 0), size - (size > 0)); return;
         case 'w': /* a line that does not end */
                 for (int k = 0; k < 8; k++) {
                         static const uint8_t much[65536] = {[0] = '{'};
+
                         peer_says(i, much, sizeof(much));
                 }
                 return;
@@ -253,6 +259,7 @@ static void begin(void)
 static void all_answered(void)
 {
         bool more = true;
+
         while (more) {
                 more = false;
                 for (size_t i = 0; i < ASKED; i++)
@@ -268,6 +275,7 @@ static void all_answered(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         static bool begun;
+
         if (!begun)
                 begin();
         begun = agent.greeted = true;
@@ -278,6 +286,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 peer_says(0, data, size);
         for (size_t at = 1; size && data[0] == 'r' && at + 3 <= size;) {
                 size_t n = (size_t)(data[at + 1] << 8 | data[at + 2]);
+
                 n = n < size - at - 3 ? n : size - at - 3;
                 take_record(data[at], data + at + 3, n);
                 at += 3 + n;

@@ -72,6 +72,7 @@ int64_t clock_thread_ns(void)
 struct timer *timer_new(struct loop *l, void (*fn)(void *arg), void *arg)
 {
         struct timer *t = calloc(1, sizeof(*t));
+
         (void)l;
         check(t);
         *t = (struct timer){.fn = fn, .arg = arg, .at = -1, .next = timers, .link = &timers};
@@ -112,6 +113,7 @@ void timer_free(struct timer *t)
 static bool turn(bool now_only)
 {
         struct timer *first = NULL;
+
         for (struct timer *t = timers; t; t = t->next)
                 if (t->at >= 0 &&
                     (!first || t->at < first->at || (t->at == first->at && t->serial < first->serial)))
@@ -172,6 +174,7 @@ static int kind_of(const char *path)
                 [HELLO] = "/v1/server",      [EVENTS] = "/v1/events",   [CAPACITY] = "/v1/capacity",
                 [PATHS] = "/v1/paths",       [UPLOADS] = "/v1/uploads", [ACTIONS] = "/v1/actions",
                 [REQUESTS] = "/v1/requests", [JOB] = "/v1/jobs/"};
+
         if (strstr(path, "/files/"))
                 return FILES;
         if (!strncmp(path, "/v1/jobs/", 9) && strstr(path, "/path"))
@@ -195,6 +198,7 @@ void http_client_free(struct http_client *c)
 {
         while (calls) {
                 struct http_call *call = calls;
+
                 calls = call->next;
                 free(call);
         }
@@ -210,6 +214,7 @@ struct http_call *http_client_call(struct http_client *c, const struct http_call
                                    void *arg)
 {
         struct http_call *call = calloc(1, sizeof(*call)), **at = &calls;
+
         (void)c;
         check(call && spec->path[0] == '/' && fn);
         for (const char *p = spec->path; *p; p++) /* nothing of a server's gets into the head of a call */
@@ -230,6 +235,7 @@ struct http_call *http_client_call(struct http_client *c, const struct http_call
 void http_call_cancel(struct http_call *call)
 {
         struct http_call **at = &calls;
+
         while (call && *at && *at != call)
                 at = &(*at)->next;
         if (!call)
@@ -242,6 +248,7 @@ void http_call_cancel(struct http_call *call)
 static struct http_call *find_call(int kind)
 {
         struct http_call *c = calls;
+
         while (c && c->kind != kind)
                 c = c->next;
         return c;
@@ -252,6 +259,7 @@ static void answer(int kind, int status, struct str body)
 {
         struct http_call *call = find_call(kind), **at = &calls;
         struct err err = {""};
+
         for (int i = 0; !call && i < TURNS_MAX && turn(false); i++)
                 call = find_call(kind);
         if (!call)
@@ -261,6 +269,7 @@ static void answer(int kind, int status, struct str body)
         *at = call->next;
         if (call->to_fd && status == 200) {
                 size_t most = call->limited && call->limit < body.n ? (size_t)call->limit : body.n;
+
                 check(write(call->fd, body.p, most) == (ssize_t)most);
                 if (most < body.n)
                         status = -1;
@@ -300,6 +309,7 @@ static bool is_line(const char *z)
 static bool is_utf8(const char *z)
 {
         struct str rest = str_of(z);
+
         for (size_t n; rest.n && (n = str_utf8(rest)) > 0;)
                 rest = str_skip(rest, n);
         return rest.n == 0;
@@ -319,8 +329,10 @@ static void check_names(const char *text)
 {
         struct str rest = str_of(text), line;
         size_t n = 0;
+
         for (; rest.n && str_cut(&rest, '\n', &line); n++) {
                 struct str part;
+
                 check(line.n > 0 && line.p[0] != '/');
                 while (line.n && str_cut(&line, '/', &part))
                         check(part.n > 0 && !str_eqz(part, "..") && !str_eqz(part, "."));
@@ -341,6 +353,7 @@ static void on_tasks(void *arg, const struct run_event *events, size_t count)
         for (size_t i = 0; i < count; i++) {
                 const struct run_event *e = &events[i];
                 bool *over = final_of(e->id);
+
                 check_text(e->text);
                 check(!*over || e->known || e->state == RUN_WAITING);
                 check(!*over || e->state != RUN_RUNNING);
@@ -401,11 +414,13 @@ static const struct run_observer observer = {.tasks = on_tasks,
 static void check_capacity(void)
 {
         struct run_capacity c = {0};
+
         runner->kind->capacity(runner, &c);
         check(c.cpus_milli < UINT64_C(1) << 60 && c.idle_cpus_milli < UINT64_C(1) << 60);
         check(c.memory_bytes <= UINT64_C(1) << 60 && c.node_memory_bytes <= UINT64_C(1) << 60);
         for (unsigned i = 0; i < TASKS; i++) {
                 struct run_where w;
+
                 if (runner->kind->where(runner, ids[i], &w) == 0 && w.said)
                         check(is_line(w.said) && is_utf8(w.said));
         }
@@ -417,6 +432,7 @@ static void task(unsigned n, unsigned options, bool only_ask)
 {
         static char *argv[] = {(char *)"/bin/true", (char *)"x", NULL}, *envp[] = {(char *)"A=b", NULL};
         BUF_CLEANUP struct buf box = {0}, out = {0};
+
         buf_printf(&box, "%s/box.%u", folder, n);
         buf_printf(&out, "%s/ours/out", folder);
         struct run_spec s = {.id = ids[n],
@@ -445,6 +461,7 @@ static void task(unsigned n, unsigned options, bool only_ask)
         mkdir(s.sandbox, 0755);
         if (n == 2) {
                 BUF_CLEANUP struct buf input = {0};
+
                 buf_printf(&input, "%s/input", s.sandbox);
                 fs_write(AT_FDCWD, buf_z(&input), STR("some text"), 0644, false, NULL);
         }
@@ -457,6 +474,7 @@ static void task(unsigned n, unsigned options, bool only_ask)
 static void act(int what, unsigned n, unsigned options)
 {
         struct run_id id = ids[n % TASKS];
+
         switch (what) {
         case 0: runner_kill(runner, id, 0); break;
         case 1: runner->kind->suspend(runner, id); break;
@@ -486,6 +504,7 @@ static void remove_all(int dir, const char *name)
         int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         DIR *d = fd < 0 ? NULL : fdopendir(fd);
         const struct dirent *e;
+
         while (d && (e = readdir(d)))
                 if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
                     unlinkat(fd, e->d_name, 0) < 0)
@@ -505,6 +524,7 @@ static void check_folder(void)
 {
         DIR *d = opendir(folder);
         const struct dirent *e;
+
         check(d);
         while ((e = readdir(d)))
                 check(e->d_name[0] == '.' || !strncmp(e->d_name, "box.", 4) || !strcmp(e->d_name, "hop.q") ||
@@ -518,6 +538,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         static const struct run_word settings[] = {{"server", "unix:/nobody"}, {"files", "copied"}},
                                      shared[] = {{"server", "unix:/nobody"}, {"files", "shared"}};
         struct err err = {""};
+
         if (size < 1)
                 return 0;
         if (!*folder) {
@@ -545,6 +566,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         bool submitted = false;
         for (int i = 0; i < STEPS_MAX && size >= 4; i++) {
                 size_t n = data[2] + (size_t)data[3] * 256;
+
                 n = n < size - 4 ? n : size - 4;
                 if (data[0] < 'a')
                         act(data[0] - 'A', data[1], options);

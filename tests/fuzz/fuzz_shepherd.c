@@ -48,6 +48,7 @@ pid_t child_start(const struct plan *p)
 {
         size_t n = text_size(p->sandbox) + text_size(p->cwd) + text_size(p->in) + text_size(p->out) +
                    text_size(p->err) + text_size(p->path);
+
         for (uint32_t i = 0; i < p->r->argc; i++)
                 n += text_size(p->argv[i]);
         for (uint32_t i = 0; i < p->r->envc; i++)
@@ -141,6 +142,7 @@ static void begin(void)
         static const char map[] = "# owner user\nann@here nobody\n*@site *\nroot@here root\n*@all nobody\n";
         struct shepherd *s = &shepherd;
         int pair[2];
+
         snprintf(folder, sizeof(folder), "/tmp/fuzz-shepherd-%d", (int)getpid());
         check(mkdir(folder, 0755) == 0);
         s->dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -173,6 +175,7 @@ static void hear(void)
         for (ssize_t n; (n = recv(other, room, sizeof(room), MSG_DONTWAIT)) > 0;)
                 for (char *p = room; n > 0;) {
                         const struct shepherd_record *r = (const void *)p;
+
                         check(n >= (ssize_t)sizeof(*r) && r->size <= n && r->size >= sizeof(*r));
                         check(r->kind == SHEPHERD_WELCOME || r->kind == SHEPHERD_CHILD ||
                               r->kind == SHEPHERD_LISTED || r->kind == SHEPHERD_PONG);
@@ -198,6 +201,7 @@ static void check_folder(void)
         DIR *dir = fdopendir(fd);
         const struct dirent *e;
         struct stat st;
+
         check(dir && fstat(fd, &st) == 0 && st.st_uid == getuid() && (st.st_mode & 07777) == 0751);
         while ((e = readdir(dir))) {
                 if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
@@ -218,11 +222,13 @@ static void check_folder(void)
 static void end(void)
 {
         struct shepherd *s = &shepherd;
+
         while (s->running)
                 child_done(s, s->running);
         for (unsigned b = 0; b < BUCKETS && s->child_count; b++)
                 while (s->by_id[b]) {
                         struct shepherd_name n = {{sizeof(n), SHEPHERD_FORGET}, s->by_id[b]->tell.id};
+
                         check(serve_batch(s, (const char *)&n, sizeof(n)));
                 }
         check(s->child_count == 0 && s->running_count == 0);
@@ -241,6 +247,7 @@ static void end(void)
 static size_t put_record(char *to, uint8_t kind, const uint8_t *contents, size_t n)
 {
         struct shepherd_record r = {(uint32_t)(sizeof(r) + (n + 7) / 8 * 8), kind};
+
         memcpy(to, &r, sizeof(r));
         memcpy(to + sizeof(r), contents, n);
         memset(to + sizeof(r) + n, 0, r.size - sizeof(r) - n);
@@ -250,8 +257,10 @@ static size_t put_record(char *to, uint8_t kind, const uint8_t *contents, size_t
 static size_t put_records(char *to, const uint8_t *data, size_t size)
 {
         size_t all = 0;
+
         while (size >= 3) {
                 size_t n = data[1] + (size_t)data[2] * 256;
+
                 n = n < size - 3 ? n : size - 3;
                 all += put_record(to + all, data[0], data + 3, n);
                 data += 3 + n;
@@ -263,6 +272,7 @@ static size_t put_records(char *to, const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct shepherd *s = &shepherd;
+
         if (!*folder)
                 begin();
         if (size == 0)

@@ -65,6 +65,7 @@ void checkpoint_save(struct attempt *at)
 void checkpoint_saved(struct attempt *at, const char *reason)
 {
         bool carried = at->checkpoint.state == CHECKPOINT_CARRYING;
+
         if (reason) {
                 log_warn("msg=\"a checkpoint cannot be kept\" %s error=\"%s\"",
                          expand_log(at, (char[LOG_NAME]){0}), LOG_TEXT(str_of(reason)));
@@ -121,6 +122,7 @@ void checkpoint_greeted(struct agent *a)
 void checkpoint_ask(struct attempt *at)
 {
         const struct job_template *m = at->t->m;
+
         if (!m->checkpointing || at->state != ATTEMPT_RUNNING || at->kill.state != KILL_NONE)
                 return;
         if (!at->stepping || !at->task_runs)

@@ -96,6 +96,7 @@ static void peer_free(struct peer *p)
         struct chirp *c = p->of;
         struct agent *a = c->at->a;
         struct peer **link = &c->peers;
+
         while (*link != p)
                 link = &(*link)->next;
         *link = p->next;
@@ -124,6 +125,7 @@ static void write_line(struct peer *p, struct buf *line)
 static void write_end(struct json *j, const struct chirp_answer *said)
 {
         BUF_CLEANUP struct buf data = {0};
+
         base64_encode(&data, said->stderr_bytes);
         json_kstr(j, "stderr", buf_view(&data));
         json_kbool(j, "over", said->over);
@@ -136,6 +138,7 @@ static void peer_answer(struct peer *p, const struct chirp_answer *said)
         BUF_CLEANUP struct buf line = {0}, data = {0};
         struct json j = {.out = &line};
         int op = p->op;
+
         p->op = CHIRP_NONE;
         json_open(&j, '{');
         if (said->error) {
@@ -166,6 +169,7 @@ static void refuse(struct peer *p, int error, const char *text)
 uint64_t chirp_write(const struct attempt *at, const char *name, struct str data, uint64_t offset)
 {
         uint64_t serial = ++at->a->chirps->last;
+
         outbox_chirp(at, serial,
                      &(struct chirp_call){.op = FILE_WRITE,
                                           .name = name,
@@ -180,6 +184,7 @@ uint64_t chirp_write(const struct attempt *at, const char *name, struct str data
 static bool takes_pace(int64_t *full_ms, int64_t burst, int64_t each_ms)
 {
         int64_t now = clock_boot_ms();
+
         if (*full_ms < now)
                 *full_ms = now;
         if (*full_ms - now >= burst * each_ms)
@@ -192,6 +197,7 @@ static void peer_ask(struct peer *p, const struct chirp_call *c)
 {
         struct attempt *at = p->of->at;
         bool kept = c->op == CHIRP_SET_ATTRIBUTE || c->op == CHIRP_LOG;
+
         if (!at->a->greeted) {
                 refuse(p, EAGAIN, "the agent has no connection with the server");
                 return;
@@ -218,6 +224,7 @@ static void delayed_send(struct chirp *c)
 {
         for (size_t i = 0; i < c->delayed_count; i++) {
                 struct delayed *d = &c->delayed[i];
+
                 outbox_chirp(c->at, 0,
                              &(struct chirp_call){
                                      .op = CHIRP_SET_ATTRIBUTE, .name = d->name, .data = str_of(d->text)});
@@ -239,6 +246,7 @@ static void put_off(struct peer *p, const struct chirp_call *call)
 {
         struct chirp *c = p->of;
         struct delayed *d = delayed_find(c, call->name);
+
         if (!*call->name || strlen(call->name) > NAME_BYTES || call->data.n > DELAYED_BYTES ||
             (!d && c->delayed_count == DELAYED_MAX)) {
                 refuse(p, E2BIG, "too many attributes are put off, or this one is too long");
@@ -296,6 +304,7 @@ static int op_of(const char *name)
 static bool read_number(const json_t *o, const char *key, uint64_t most, uint64_t *ret)
 {
         const json_t *v = json_object_get(o, key);
+
         *ret = v ? (uint64_t)json_integer_value(v) : 0;
         return !v || (json_is_integer(v) && json_integer_value(v) >= 0 && *ret <= most);
 }
@@ -305,6 +314,7 @@ static const char *read_call(const json_t *o, struct chirp_call *ret, struct buf
 {
         const json_t *bytes = json_object_get(o, "data");
         uint64_t length, flags, mode, node;
+
         *ret = (struct chirp_call){.name = json_string_value(json_object_get(o, "name"))};
         *ret_op = op_of(json_string_value(json_object_get(o, "op")));
         if (!*ret_op)
@@ -338,6 +348,7 @@ static void take_line(struct peer *p, struct str line)
         json_t *o = json_loadb(line.p, line.n, 0, NULL);
         const char *why = json_is_object(o) ? read_call(o, &call, &data, &op)
                                             : "a call is a line with one object of JSON";
+
         if (why) {
                 refuse(p, EINVAL, why);
         } else if (op == OP_OWNER) {
@@ -346,6 +357,7 @@ static void take_line(struct peer *p, struct str line)
                 put_off(p, &call);
         } else {
                 const struct delayed *d = delayed_find(p->of, call.name);
+
                 call.op = op;
                 if (op == CHIRP_GET_ATTRIBUTE && d)
                         peer_answer(p, &(struct chirp_answer){.data = str_of(d->text)});
@@ -360,6 +372,7 @@ static void take_lines(struct peer *p, struct buf *in)
 {
         while (!p->serial && !p->gone) {
                 const char *end = in->n ? memchr(in->p, '\n', in->n) : NULL;
+
                 if (!end) {
                         if (in->n >= LINE_MAX_BYTES)
                                 peer_end(p, "its line is too long");
@@ -374,6 +387,7 @@ static void take_lines(struct peer *p, struct buf *in)
 static void on_data(void *arg, struct stream *s, struct buf *in)
 {
         struct peer *p = arg;
+
         (void)s;
         p->in = in;
         take_lines(p, in);
@@ -396,6 +410,7 @@ static void on_peer(void *arg, int fd)
         struct chirp *c = arg;
         struct agent *a = c->at->a;
         unsigned most = PEERS_MAX + (c->at->t->m->launches ? c->at->set_size : 0);
+
         if (c->peer_count >= most || !share_take(a->chirps->share, str_of(c->at->t->m->owner))) {
                 close(fd);
                 return;
@@ -426,6 +441,7 @@ static void peer_answered(struct peer *p, const struct chirp_answer *said)
 void chirp_answer(struct agent *a, uint64_t serial, const struct chirp_answer *said)
 {
         struct peer *p = idmap_get(a->chirps->asked, serial);
+
         if (p)
                 peer_answered(p, said);
         else
@@ -438,6 +454,7 @@ static int make_socket(struct chirp *c, struct err *err)
 {
         struct agent *a = c->at->a;
         char sandbox[64], address[64];
+
         sandbox_name(c->at, sandbox);
         snprintf(address, sizeof(address), "unix:/proc/self/fd/%d/chirp.tmp", a->dir);
         unlinkat(a->dir, "chirp.tmp", 0);
@@ -456,6 +473,7 @@ void chirp_open(struct attempt *at)
 {
         struct agent *a = at->a;
         struct err err = {""};
+
         if ((!at->t->m->chirps && !at->t->m->launches) || at->chirp || !queue_is_local(at->q))
                 return;
         struct chirp *c = mem_new(struct chirp);
@@ -478,6 +496,7 @@ void chirp_open(struct attempt *at)
 void chirp_close(struct attempt *at)
 {
         struct chirp *c = at->chirp;
+
         if (!c)
                 return;
         delayed_send(c);
@@ -495,6 +514,7 @@ void chirp_tick(struct agent *a)
 {
         static const struct chirp_answer late = {.error = ETIMEDOUT, .text = "the server has no answer"};
         int64_t now = clock_boot_ms();
+
         for (struct chirp *c = a->chirps->first; c; c = c->next) {
                 if (c->delayed_count && now >= c->send_ms && a->greeted)
                         delayed_send(c);
@@ -512,9 +532,11 @@ void chirp_session_lost(struct agent *a)
         size_t at = 0;
         uint64_t serial;
         void *p;
+
         while (idmap_next(a->chirps->asked, &at, &serial, &p)) {
                 /* a program may have been started, and must not be twice */
                 bool launch = ((struct peer *)p)->op == CHIRP_LAUNCH;
+
                 peer_answered(p,
                               &(struct chirp_answer){.error = launch ? ECONNABORTED : EAGAIN, .text = why});
                 at = 0;

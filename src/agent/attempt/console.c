@@ -36,6 +36,7 @@ static void close_end(struct console *c)
 static void set_watch(struct console *c)
 {
         int what = c->in.n ? WATCH_WRITE : 0;
+
         if (c->config.terminal && c->out.n < CONSOLE_MOST && !c->unopened)
                 what |= WATCH_READ;
         if (c->watch)
@@ -50,6 +51,7 @@ static bool is_passing(int error)
 static void write_input(struct console *c)
 {
         ssize_t n = c->in.n ? write(c->fd, c->in.p, c->in.n) : 0;
+
         if (n > 0)
                 buf_consume(&c->in, (size_t)n);
         else if (n < 0 && !is_passing(errno))
@@ -65,6 +67,7 @@ static void read_output(struct console *c)
         while (c->fd >= 0 && c->out.n < CONSOLE_MOST) {
                 size_t room = CONSOLE_MOST - c->out.n;
                 ssize_t n = read(c->fd, buf_room(&c->out, room), room);
+
                 if (n > 0)
                         c->out.n += (size_t)n;
                 else if (n < 0 && errno == EINTR)
@@ -81,6 +84,7 @@ static void read_output(struct console *c)
 static void on_ready(void *arg, int what)
 {
         struct console *c = arg;
+
         if (what & WATCH_WRITE)
                 write_input(c);
         if ((what & WATCH_READ) && c->fd >= 0)
@@ -92,10 +96,12 @@ static void on_ready(void *arg, int what)
 static int open_terminal(const struct console_config *config, int *ret_ours, int *ret_theirs)
 {
         int ours = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK), theirs = -1, unlocked = 0;
+
         if (ours >= 0 && ioctl(ours, TIOCSPTLCK, &unlocked) == 0)
                 theirs = ioctl(ours, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
         if (theirs < 0) {
                 int error = errno;
+
                 if (ours >= 0)
                         close(ours);
                 return -error;
@@ -111,6 +117,7 @@ static int open_terminal(const struct console_config *config, int *ret_ours, int
 static int open_pipe(int *ret_ours, int *ret_theirs)
 {
         int ends[2];
+
         if (pipe2(ends, O_CLOEXEC) < 0)
                 return -errno;
         fcntl(ends[1], F_SETFL, O_NONBLOCK);
@@ -123,6 +130,7 @@ int console_new(const struct console_config *config, struct console **ret, int *
 {
         int ours = -1;
         int r = config->terminal ? open_terminal(config, &ours, ret_fd) : open_pipe(&ours, ret_fd);
+
         if (r < 0)
                 return r;
         struct console *c = mem_new(struct console);
@@ -189,6 +197,7 @@ struct str console_output(struct console *c, uint64_t *offset)
         if (*offset > c->dropped) {
                 uint64_t known = *offset - c->dropped;
                 size_t n = known < c->out.n ? (size_t)known : c->out.n;
+
                 buf_consume(&c->out, n);
                 c->dropped += n;
         }

@@ -17,6 +17,7 @@ void template_key(char room[32], uint64_t request, uint32_t part)
 struct template *assign_template(struct agent *a, const void *p, size_t n)
 {
         struct job_template *m = job_template_unpack(p, n);
+
         if (!m)
                 return NULL;
         struct template *t = mem_new(struct template);
@@ -42,6 +43,7 @@ struct template *assign_template(struct agent *a, const void *p, size_t n)
 void assign_templates_drop(struct agent *a)
 {
         void *t;
+
         for (size_t at = 0; map_next(a->templates, &at, NULL, &t);)
                 template_unref(t);
         map_free(a->templates);
@@ -52,8 +54,10 @@ void assign_templates_drop(struct agent *a)
 static const Drover__Item *assign_item(const Drover__Group *g, uint32_t member)
 {
         size_t low = 0, high = g->n_items;
+
         while (low < high) {
                 size_t mid = (low + high) / 2;
+
                 if (g->items[mid]->member == member)
                         return g->items[mid];
                 if (g->items[mid]->member < member)
@@ -70,6 +74,7 @@ static const Drover__Item *assign_item(const Drover__Group *g, uint32_t member)
 static uint64_t own_bytes(const struct attempt *at)
 {
         uint64_t n = ATTEMPT_BYTES + strlen(at->iwd) + (at->set_machines ? strlen(at->set_machines) : 0);
+
         for (size_t i = 0; i < at->value_count; i++)
                 n += strlen(at->values[i]);
         for (size_t i = 0; i < 2 * at->filled_count; i++)
@@ -82,8 +87,10 @@ static uint64_t own_bytes(const struct attempt *at)
 static void restore(struct attempt *at, const Drover__Item *item)
 {
         MEM_CLEANUP struct spool_ref *files = mem_array(NULL, item->n_checkpoint, sizeof(*files));
+
         for (size_t i = 0; i < item->n_checkpoint; i++) {
                 const Drover__SpoolRef *f = item->checkpoint[i];
+
                 files[i] = (struct spool_ref){f->name, f->sha256.len == 32 ? f->sha256.data : NULL, f->size,
                                               f->executable};
         }
@@ -94,6 +101,7 @@ struct attempt *assign_member(struct queue *q, struct template *t, const Drover_
 {
         struct attempt *at = attempt_new(q, t, g->request, member, g->fence);
         const Drover__Item *item = assign_item(g, member);
+
         at->part = g->part;
         at->wait_for_go = g->wait_for_go;
         at->set = g->set;

@@ -35,6 +35,7 @@ static void delivery_move(struct delivery *d, enum delivery_state to)
 void delivery_forget(struct attempt *at)
 {
         struct delivery *d = at->delivery;
+
         if (!d)
                 return;
         at->delivery = NULL;
@@ -62,12 +63,14 @@ static void delivery_go_on(struct attempt *at)
 {
         struct delivery *d = at->delivery;
         struct outputs *o = &d->outputs;
+
         if (d->state == DELIVERY_STAGING && o->count) {
                 delivery_move(d, DELIVERY_SENDING);
                 output_transfers_start(at, o);
         } else if (d->state != DELIVERY_UPLOADING && o->paths) {
                 char **paths = o->paths;
                 int data = o->data;
+
                 o->paths = NULL;
                 o->data = -1;
                 delivery_move(d, DELIVERY_UPLOADING);

@@ -43,6 +43,7 @@ static void record(struct attempt *at, const struct run_event *e)
 {
         unsigned step = step_of(e);
         struct step_result *r = &at->result.steps[step];
+
         r->signaled = e->signaled;
         r->exit_code = e->exit_code;
         if (*at->t->m->steps[step].container && !r->signaled && r->exit_code > 128 &&
@@ -71,6 +72,7 @@ static void record(struct attempt *at, const struct run_event *e)
 static void not_begun(struct attempt *at, const char *why)
 {
         bool first = at->step == 0 && at->checkpoint.round == 0 && !at->adopted;
+
         at->stepping = false;
         if (at->kill.state == KILL_ABANDONED) {
                 attempt_forget(at);
@@ -90,6 +92,7 @@ static void start_failed(struct attempt *at, const struct run_event *e)
         const struct job_step *step = &at->t->m->steps[step_of(e)];
         BUF_CLEANUP struct buf path = {0};
         const char *why = strerror(e->error);
+
         at->stepping = false;
         if (!e->text && !strcmp(e->what, RUN_TOO_LATE)) {
                 not_begun(at, "the agent's shepherd came to it too late");
@@ -132,6 +135,7 @@ static void start_failed(struct attempt *at, const struct run_event *e)
 static void not_known(struct attempt *at)
 {
         bool local = queue_is_local(at->q);
+
         if (at->checkpoint.state == CHECKPOINT_SAVING)
                 return;
         if (at->adopted && at->state != ATTEMPT_RUNNING)
@@ -162,6 +166,7 @@ static void on_ready(void *arg, uint32_t containment, int hide_error)
 {
         struct backend *b = arg;
         struct agent *a = b->a;
+
         if (b == a->backends[0])
                 queue_containment_told(a, containment, hide_error);
         b->ready = true;
@@ -197,6 +202,7 @@ static void on_unreachable(void *arg, const char *why)
 {
         struct backend *b = arg;
         struct agent *a = b->a;
+
         b->ready = b->silent = false;
         b->generation++;
         free(b->unreachable);
@@ -226,6 +232,7 @@ static void on_silent(void *arg, const char *why)
 {
         struct backend *b = arg;
         struct agent *a = b->a;
+
         free(b->unreachable);
         b->unreachable = why ? mem_dupz(why) : NULL;
         b->silent = why != NULL;
@@ -273,6 +280,7 @@ static bool is_due(const struct attempt *at, int64_t now)
 static bool is_begun(const struct attempt *at, struct str ids)
 {
         struct run_id id, task = attempt_task(at);
+
         for (size_t i = 0; i + sizeof(id) <= ids.n; i += sizeof(id)) {
                 memcpy(&id, ids.p + i, sizeof(id));
                 if (at->state == ATTEMPT_RUNNING ? run_id_eq(id, task)
@@ -299,6 +307,7 @@ static void look_at_silent(struct queue *q)
         static const enum attempt_state states[] = {ATTEMPT_WAITING, ATTEMPT_RUNNING};
         struct begun b = {0};
         int64_t now = clock_boot_ms();
+
         for (unsigned s = 0; s < sizeof(states) / sizeof(*states); s++)
                 for (struct attempt *at = q->lists[states[s]], *next; at; at = next) {
                         next = at->next;
@@ -315,6 +324,7 @@ static void look_at_silent(struct queue *q)
 void attempt_signal(struct attempt *at, unsigned number)
 {
         bool runs = at->state == ATTEMPT_RUNNING && at->stepping && at->task_runs;
+
         if (runs && clock_boot_ms() - at->runs_from_ms >= HANDLERS_MS)
                 runner_signal(at->q->backend->runner, attempt_task(at), (int)number);
         else if (at->state <= ATTEMPT_RUNNING)
@@ -324,6 +334,7 @@ void attempt_signal(struct attempt *at, unsigned number)
 static void send_kept_signals(struct attempt *at)
 {
         uint64_t signals = at->signals;
+
         at->signals = 0; /* those that cannot be sent yet are kept again */
         for (unsigned n = 1; signals; n++, signals >>= 1)
                 if (signals & 1)
@@ -334,6 +345,7 @@ void attempt_tick(struct agent *a)
 {
         for (size_t i = 0; i < a->queue_count; i++) {
                 struct queue *q = a->queues[i];
+
                 if (q->backend->silent)
                         look_at_silent(q);
                 for (struct attempt *at = q->lists[ATTEMPT_RUNNING], *next; at; at = next) {
@@ -349,6 +361,7 @@ void attempt_tick(struct agent *a)
 static void known_end(struct attempt *at, const struct run_event *e)
 {
         bool followed = at->stepping && run_id_eq(e->id, attempt_task(at));
+
         if (!followed && step_of(e) < at->result.step_count)
                 return;
         if (followed)
@@ -369,6 +382,7 @@ static void runs(struct attempt *at, bool now)
 static void known(struct attempt *at, const struct run_event *e)
 {
         struct agent *a = at->a;
+
         at->seen = at->q->backend->generation;
         if (!at->adopted) {
                 if (run_id_eq(e->id, attempt_task(at)))
@@ -416,6 +430,7 @@ static bool is_followed(struct attempt *at, struct run_id id)
 static void on_event(struct backend *b, const struct run_event *e)
 {
         struct agent *a = b->a;
+
         if (stage_event(a, e) || movers_event(a, e) || user_commands_event(a->user_commands, e) ||
             exec_event(a, e))
                 return;
@@ -468,6 +483,7 @@ static void on_tasks(void *arg, const struct run_event *events, size_t count)
         struct agent *a = b->a;
         /* waiting attempts are started in the freed room before the outputs of ended ones are handled */
         bool freed = false;
+
         for (size_t i = 0; i < count; i++)
                 freed |= attempt_frees(a, &events[i]);
         if (freed && queues_count(a, ATTEMPT_WAITING)) {
@@ -484,6 +500,7 @@ static void on_signal_waits(void *arg, struct run_id id)
 {
         struct backend *b = arg;
         struct attempt *at = agent_find(b->a, id.request, id.member, id.fence);
+
         if (at && is_followed(at, id))
                 attempt_vacate_unheard(at);
         agent_turn_later(b->a);
@@ -493,6 +510,7 @@ static void on_checkpointed(void *arg, struct run_id id, const char *files)
 {
         struct backend *b = arg;
         struct attempt *at = agent_find(b->a, id.request, id.member, id.fence);
+
         if (at && is_followed(at, id))
                 checkpoint_carried(at, files);
         agent_turn_later(b->a);

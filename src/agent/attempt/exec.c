@@ -35,6 +35,7 @@ static const char *refused(const struct attempt *at, const struct exec_request *
 static void on_console(void *arg)
 {
         struct followed *f = arg;
+
         exec_answer_input(f, clock_boot_ms());
         streams_changed(f);
 }
@@ -48,6 +49,7 @@ static int open_console(struct followed *f, const struct exec_request *m, int *r
                                               .columns = m->columns,
                                               .changed = on_console,
                                               .arg = f};
+
         *ret_fd = -1;
         f->exec.terminal = m->terminal;
         return m->input || m->terminal ? console_new(&config, &f->exec.console, ret_fd) : 0;
@@ -62,6 +64,7 @@ static int start_task(struct followed *f, const struct exec_request *m, struct e
                                        .terminal = m->terminal,
                                        .term = m->term,
                                        .unbounded = m->stays};
+
         if (r < 0)
                 err_set(err, r, "cannot open a terminal: %s", strerror(-r));
         else
@@ -76,6 +79,7 @@ void exec_start(struct agent *a, const struct exec_request *m)
         struct attempt *at = agent_find(a, m->request, m->member, m->fence);
         const char *why = refused(at, m);
         struct err err = {""};
+
         if (why) {
                 answer(a, m->serial, why);
                 return;
@@ -114,6 +118,7 @@ void exec_kill_all(struct attempt *at)
 void exec_answer_input(struct followed *f, int64_t now_ms)
 {
         struct followed_exec *x = &f->exec;
+
         if (!x->input_serial || (!f->over && !console_is_deaf(x->console) && !console_has_room(x->console) &&
                                  now_ms < x->input_until_ms))
                 return;
@@ -127,6 +132,7 @@ void exec_take_input(struct agent *a, const struct exec_input *m)
 {
         struct followed *f = followed_find(streams_followed(a), m->request, m->member, m->fence, m->number);
         int64_t now = clock_boot_ms();
+
         if (!f || !f->exec.console) {
                 outbox_streams(a, &(struct streams_answer){.serial = m->serial, .unknown = true});
                 return;
@@ -146,8 +152,10 @@ void exec_take_input(struct agent *a, const struct exec_input *m)
 static void remove_files(const struct followed *f)
 {
         int sandbox = f->at && !f->a->users_path ? sandbox_open(f->at) : -1;
+
         for (int k = 0; k < 2 && sandbox >= 0; k++) {
                 BUF_CLEANUP struct buf name = {0};
+
                 followed_file_name(f, k, &name);
                 unlinkat(sandbox, buf_z(&name), 0);
         }
@@ -160,6 +168,7 @@ static void remove_files(const struct followed *f)
 static struct followed *adopt(struct agent *a, const struct run_event *e)
 {
         struct attempt *at = agent_find(a, e->id.request, e->id.member, e->id.fence);
+
         if (!e->known || !(e->id.step & STEP_NO_JOBS) || !(e->id.step & STEP_STAYS) || !at ||
             at->state > ATTEMPT_RUNNING)
                 return NULL;
@@ -176,6 +185,7 @@ static struct followed *adopt(struct agent *a, const struct run_event *e)
 static char *what_happened(const struct run_event *e)
 {
         BUF_CLEANUP struct buf why = {0};
+
         if (e->state == RUN_FAILED)
                 buf_printf(&why, "it could not be started (%s): %s", e->what, strerror(e->error));
         else if (e->state == RUN_LOST)
@@ -186,6 +196,7 @@ static char *what_happened(const struct run_event *e)
 bool exec_event(struct agent *a, const struct run_event *e)
 {
         struct followed *f = streams_followed(a)->first;
+
         while (f && !(f->exec.number && run_id_eq(f->exec.task, e->id)))
                 f = f->next;
         if (!f)

@@ -42,6 +42,7 @@ struct followed *followed_find(const struct followed_set *all, uint64_t request,
                                uint32_t fence, uint64_t exec)
 {
         struct followed *f = all->first;
+
         while (f && (f->request != request || f->member != member || f->fence != fence || !is_exec(f, exec)))
                 f = f->next;
         return f;
@@ -67,8 +68,10 @@ struct followed *followed_new_exec(struct followed_set *all, struct attempt *at,
                                    struct run_id task)
 {
         struct followed *f = followed_new(all, at);
+
         for (int k = 0; k < 2 && f; k++) {
                 struct followed_stream *s = &f->streams[k];
+
                 MEM_GROW(s->files, s->cap, 1);
                 s->files[s->count++] = (struct followed_file){.index = k, .fd = -1};
         }
@@ -80,6 +83,7 @@ struct followed *followed_new_exec(struct followed_set *all, struct attempt *at,
 void followed_free(struct followed_set *all, struct followed *f)
 {
         struct followed **link = &all->first;
+
         while (*link != f)
                 link = &(*link)->next;
         *link = f->next;
@@ -117,6 +121,7 @@ static void add_file(struct followed *f, unsigned step, bool is_stderr)
         bool unnamed;
         int index = expand_stream_file(f->at, step, is_stderr, &unnamed, NULL);
         struct followed_stream *s = &f->streams[is_stderr];
+
         if (index < 0 || has_file(&f->streams[0], index) || has_file(s, index))
                 return;
         MEM_GROW(s->files, s->cap, s->count + 1);
@@ -143,6 +148,7 @@ void followed_file_name(const struct followed *f, int index, struct buf *out)
 void followed_open_files(struct followed_set *all, struct followed *f)
 {
         bool is_exec = f->exec.number != 0;
+
         if (!f->at || f->over || f->exec.terminal || (!is_exec && f->at->state < ATTEMPT_RUNNING))
                 return; /* a command runs beside a program, though that may not be adopted yet */
         if (!is_exec)
@@ -150,6 +156,7 @@ void followed_open_files(struct followed_set *all, struct followed *f)
         for (int k = 0; k < 2; k++)
                 for (size_t i = 0; i < f->streams[k].count; i++) {
                         struct followed_file *file = &f->streams[k].files[i];
+
                         if (file->fd >= 0 || all->file_count >= FILES_MAX)
                                 continue;
                         BUF_CLEANUP struct buf name = {0};
@@ -162,6 +169,7 @@ void followed_open_files(struct followed_set *all, struct followed *f)
 static uint64_t file_size(const struct followed_file *f)
 {
         struct stat st;
+
         return f->fd >= 0 && fstat(f->fd, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
@@ -169,6 +177,7 @@ uint64_t followed_size(const struct followed *f, int stream)
 {
         const struct followed_stream *s = &f->streams[stream];
         uint64_t size = 0;
+
         for (size_t i = 0; i < s->count; i++)
                 size += file_size(&s->files[i]);
         return size;
@@ -178,6 +187,7 @@ uint64_t followed_size(const struct followed *f, int stream)
 static uint64_t skip_hole(const struct followed_file *f, uint64_t at, uint64_t size)
 {
         off_t data = f->trimmed ? lseek(f->fd, (off_t)at, SEEK_DATA) : (off_t)at;
+
         return data < 0 ? size : (uint64_t)data;
 }
 
@@ -186,11 +196,14 @@ void followed_read(const struct followed *followed, int stream, uint64_t *offset
 {
         const struct followed_stream *s = &followed->streams[stream];
         uint64_t base = 0, at = *offset;
+
         for (size_t i = 0; i < s->count && out->n < most; i++) {
                 const struct followed_file *f = &s->files[i];
                 uint64_t size = file_size(f);
+
                 while (at - base < size && out->n < most) {
                         uint64_t from = skip_hole(f, at - base, size);
+
                         if (from > at - base && out->n)
                                 return; /* bytes behind the hole go into another answer */
                         at = base + from;

@@ -55,6 +55,7 @@ static uint64_t check_of(uint32_t size, uint32_t kind, const void *p)
 {
         uint64_t h = 0xcbf29ce484222325u;
         const unsigned char *b = p;
+
         for (size_t i = 0; i < size; i++)
                 h = (h ^ b[i]) * 0x100000001b3u;
         return (h ^ size ^ ((uint64_t)kind << 32)) * 0x100000001b3u;
@@ -63,6 +64,7 @@ static uint64_t check_of(uint32_t size, uint32_t kind, const void *p)
 static void put_record(struct buf *out, uint32_t kind, const void *p, size_t n)
 {
         struct head h = {(uint32_t)n, kind, check_of((uint32_t)n, kind, p)};
+
         buf_add(out, &h, sizeof(h));
         buf_add(out, p, n);
 }
@@ -70,6 +72,7 @@ static void put_record(struct buf *out, uint32_t kind, const void *p, size_t n)
 static void put_template(struct buf *out, const struct template *t)
 {
         BUF_CLEANUP struct buf b = {0};
+
         job_template_pack(t->m, &b);
         put_record(out, KIND_TEMPLATE, b.p, b.n);
 }
@@ -78,6 +81,7 @@ static void put_group(struct buf *out, const Drover__Group *g)
 {
         size_t n = drover__group__get_packed_size(g);
         MEM_CLEANUP uint8_t *room = mem_alloc(n);
+
         drover__group__pack(g, room);
         put_record(out, KIND_GROUP, room, n);
 }
@@ -85,6 +89,7 @@ static void put_group(struct buf *out, const Drover__Group *g)
 static void put_queue(struct journal *j, struct buf *out, const struct queue *q)
 {
         BUF_CLEANUP struct buf b = {0};
+
         if (j->queue == q)
                 return;
         j->queue = q;
@@ -96,6 +101,7 @@ static void put_queue(struct journal *j, struct buf *out, const struct queue *q)
 void journal_accepted(struct queue *q, struct template *t, const Drover__Group *g)
 {
         struct journal *j = q->a->journal;
+
         put_queue(j, &j->out, q);
         if (!t->journaled) {
                 put_template(&j->out, t);
@@ -108,6 +114,7 @@ static void put_devices(struct buf *out, const struct attempt *at)
 {
         BUF_CLEANUP struct buf b = {0};
         char key[17];
+
         agent_key(key, at->request, at->member, at->fence);
         buf_add(&b, key, 16);
         buf_addz(&b, at->devices);
@@ -117,6 +124,7 @@ static void put_devices(struct buf *out, const struct attempt *at)
 static void put_stopped(struct buf *out, const struct attempt *at)
 {
         char key[17];
+
         agent_key(key, at->request, at->member, at->fence);
         put_record(out, KIND_STOPPED, key, 16);
 }
@@ -129,6 +137,7 @@ void journal_devices(const struct attempt *at)
 void journal_result(struct attempt *at)
 {
         BUF_CLEANUP struct buf b = {0};
+
         outbox_pack_result(at, &b);
         put_record(&at->a->journal->out, KIND_RESULT, b.p, b.n);
 }
@@ -142,6 +151,7 @@ void journal_stopped(struct attempt *at)
 void journal_gone(struct agent *a, uint64_t request, uint32_t member, uint32_t fence)
 {
         char key[17];
+
         agent_key(key, request, member, fence);
         put_record(&a->journal->out, KIND_GONE, key, 16);
 }
@@ -151,6 +161,7 @@ static void put_filled(struct buf *out, Drover__Group *g, const struct attempt *
         size_t n = at->filled_count;
         MEM_CLEANUP Drover__Filled *all = mem_array(NULL, n + 1, sizeof(*all));
         MEM_CLEANUP Drover__Filled **refs = mem_array(NULL, n + 1, sizeof(*refs));
+
         for (size_t i = 0; i < n; i++) {
                 drover__filled__init(&all[i]);
                 all[i].inside = at->filled[2 * i];
@@ -167,16 +178,19 @@ static void put_all(struct agent *a, struct buf *out)
 {
         struct str key;
         void *value;
+
         put_record(out, KIND_BEGIN, a->boot_id, strlen(a->boot_id));
         a->journal->queue = NULL;
         for (size_t i = 0; map_next(a->templates, &i, &key, &value);)
                 ((struct template *)value)->journaled = false;
         for (size_t i = 0; map_next(a->attempts, &i, &key, &value);) {
                 struct attempt *at = value;
+
                 at->t->journaled = false;
         }
         for (size_t i = 0; map_next(a->attempts, &i, &key, &value);) {
                 struct attempt *at = value;
+
                 put_queue(a->journal, out, at->q);
                 if (!at->t->journaled) {
                         put_template(out, at->t);
@@ -212,6 +226,7 @@ static void put_all(struct agent *a, struct buf *out)
                         put_stopped(out, at);
                 if (at->state == ATTEMPT_DONE) {
                         BUF_CLEANUP struct buf b = {0};
+
                         outbox_pack_result(at, &b);
                         put_record(out, KIND_RESULT, b.p, b.n);
                 }
@@ -222,6 +237,7 @@ static int write_anew(struct agent *a, struct err *err)
 {
         struct journal *j = a->journal;
         BUF_CLEANUP struct buf all = {0};
+
         put_all(a, &all);
         int r = fs_write(a->dir, "journal", buf_view(&all), 0600, a->journal->durable, err);
         if (r < 0)
@@ -241,6 +257,7 @@ static int write_anew(struct agent *a, struct err *err)
 static void has_failed(struct agent *a, int r)
 {
         struct journal *j = a->journal;
+
         if (!a->journal_error)
                 log_error("msg=\"cannot write the journal: no more work is taken, and a restart would lose "
                           "what "
@@ -254,8 +271,10 @@ static void has_failed(struct agent *a, int r)
 void journal_flush(struct agent *a)
 {
         struct journal *j = a->journal;
+
         if (a->journal_error) {
                 int r = clock_boot_ms() < j->again_ms ? -EAGAIN : write_anew(a, NULL);
+
                 if (r == 0)
                         log_info("msg=\"the journal is written again\"");
                 else if (r != -EAGAIN)
@@ -282,6 +301,7 @@ static void read_group(struct queue *q, const void *p, size_t n)
 {
         struct agent *a = q->a;
         Drover__Group *g = drover__group__unpack(NULL, n, p);
+
         if (!g)
                 return;
         char key[32] = {0};
@@ -292,6 +312,7 @@ static void read_group(struct queue *q, const void *p, size_t n)
         for (size_t i = 0; t && i < g->n_members; i++)
                 for (uint32_t k = 0; k < g->members[i]->count && left > 0; k++, left--) {
                         uint32_t member = g->members[i]->first + k;
+
                         if (agent_find(a, g->request, member, g->fence))
                                 continue;
                         struct attempt *at = assign_member(q, t, g, member);
@@ -306,6 +327,7 @@ static void read_group(struct queue *q, const void *p, size_t n)
 static struct output_ref read_output(const Drover__OutputRef *r)
 {
         struct output_ref o = {.name = mem_dupz(r->name), .size = r->size, .mode = r->mode};
+
         if (r->sha256.len == 32)
                 memcpy(o.sha256, r->sha256.data, 32);
         return o;
@@ -315,6 +337,7 @@ static void read_result(struct agent *a, const void *p, size_t n)
 {
         Drover__JobResult *r = drover__job_result__unpack(NULL, n, p);
         struct attempt *at = r ? agent_find(a, r->request, r->member, r->fence) : NULL;
+
         if (at && at->state != ATTEMPT_DONE) {
                 at->result.outcome = (enum outcome)r->outcome;
                 at->result.set = true;
@@ -357,6 +380,7 @@ static void read_result(struct agent *a, const void *p, size_t n)
 static int read_queue(struct agent *a, const char *p, size_t n, struct queue **q, struct err *err)
 {
         struct str rest = str_make(p, n), name;
+
         if (!str_cut(&rest, 0, &name))
                 return 0;
         MEM_CLEANUP char *name_z = str_dupz(name), *runner = str_dupz(rest);
@@ -374,14 +398,17 @@ static void read_record(struct agent *a, struct queue *q, uint32_t kind, const v
                 read_result(a, p, n);
         } else if (kind == KIND_GONE && n == 16) {
                 struct attempt *at = map_get(a->attempts, str_make(p, 16));
+
                 if (at)
                         attempt_free(at);
         } else if (kind == KIND_STOPPED && n == 16) {
                 struct attempt *at = map_get(a->attempts, str_make(p, 16));
+
                 if (at)
                         at->stopped = true;
         } else if (kind == KIND_DEVICES && n > 16) {
                 struct attempt *at = map_get(a->attempts, str_make(p, 16));
+
                 if (at && !at->devices) {
                         at->devices = str_dupz(str_make((const char *)p + 16, n - 16));
                         devices_mark(a->devices, str_of(at->devices), true);
@@ -403,6 +430,7 @@ int journal_open(struct agent *a, struct err *err)
         struct queue *q = a->queues[0]; /* for journals of versions with one queue */
         while (at + sizeof(struct head) <= text.n) {
                 struct head h;
+
                 memcpy(&h, text.p + at, sizeof(h));
                 const char *p = text.p + at + sizeof(h);
                 if (h.size > text.n - at - sizeof(h) || h.check != check_of(h.size, h.kind, p))

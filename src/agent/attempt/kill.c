@@ -69,6 +69,7 @@ void attempt_end(struct attempt *at, const char *reason)
 void attempt_abandon(struct attempt *at)
 {
         struct agent *a = at->a;
+
         if (at->kill.state != KILL_ABANDONED)
                 kill_move(at, KILL_ABANDONED);
         agent_turn_later(a);
@@ -90,6 +91,7 @@ void attempt_abandon(struct attempt *at)
 void attempt_send_signal(struct attempt *at, int number)
 {
         struct runner *r = at->q->backend->runner;
+
         if (at->suspended) /* a stopped process handles no signal */
                 r->kind->resume(r, attempt_task(at));
         runner_signal(r, attempt_task(at), number ? number : SIGTERM);
@@ -98,6 +100,7 @@ void attempt_send_signal(struct attempt *at, int number)
 bool attempt_vacate(struct attempt *at, const char *reason)
 {
         const struct job_template *m = at->t->m;
+
         if ((at->kill.state == KILL_VACATING || at->kill.state == KILL_ABANDONED) &&
             at->state == ATTEMPT_RUNNING)
                 return true; /* repeated by a reconnected server, or already being ended */
@@ -123,6 +126,7 @@ bool attempt_vacate(struct attempt *at, const char *reason)
 void attempt_vacate_known(struct attempt *at)
 {
         const char *reason = at->kill.vacate_later;
+
         at->kill.vacate_later = NULL;
         if (!reason || at->state != ATTEMPT_RUNNING || attempt_vacate(at, reason))
                 return;
@@ -148,6 +152,7 @@ static bool is_time(const struct attempt *at, int64_t now)
 void attempt_kill_tick(struct agent *a)
 {
         int64_t now = clock_boot_ms();
+
         for (size_t i = 0; i < a->queue_count; i++)
                 for (struct attempt *at = a->queues[i]->lists[ATTEMPT_RUNNING]; at; at = at->next)
                         if (is_time(at, now)) {

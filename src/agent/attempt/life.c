@@ -56,6 +56,7 @@ static void list_add(struct attempt *at)
 {
         struct queue *q = at->q;
         struct attempt **where = at->state == ATTEMPT_WAITING ? q->waiting_last : &q->lists[at->state];
+
         at->link = where;
         at->next = *where;
         if (at->next)
@@ -69,6 +70,7 @@ static void list_add(struct attempt *at)
 static void list_take(struct attempt *at)
 {
         struct queue *q = at->q;
+
         *at->link = at->next;
         if (at->next)
                 at->next->link = at->link;
@@ -85,6 +87,7 @@ static void list_take(struct attempt *at)
 static void take_devices(struct attempt *at)
 {
         struct buf b = {0};
+
         if (at->devices || at->t->m->resource_count == 0)
                 return;
         for (size_t i = 0; i < at->t->m->resource_count; i++)
@@ -142,6 +145,7 @@ struct attempt *attempt_new(struct queue *q, struct template *t, uint64_t reques
                             uint32_t fence)
 {
         struct attempt *at = mem_new(struct attempt);
+
         at->magic = ATTEMPT_MAGIC;
         at->a = q->a;
         at->q = q;
@@ -230,6 +234,7 @@ static void forget_tasks(struct attempt *at)
 void attempt_forget(struct attempt *at)
 {
         struct agent *a = at->a;
+
         if (at->state == ATTEMPT_RUNNING || at->state == ATTEMPT_DELIVERING)
                 forget_tasks(at);
         journal_gone(a, at->request, at->member, at->fence);
@@ -280,6 +285,7 @@ static void schedule_queue(struct queue *q)
 {
         unsigned looked = 0;
         int64_t end = clock_boot_ms() + SLICE_MS;
+
         if (!q->backend->ready || q->backend->unreachable)
                 return;
         for (struct attempt *at = q->lists[ATTEMPT_WAITING], *next; at && looked < LOOK_MAX; at = next) {
@@ -309,12 +315,14 @@ void attempt_schedule(struct agent *a)
 static int64_t begin_by(const struct attempt *at)
 {
         uint64_t wait_ms = at->a->config.shepherd_silence_ms;
+
         return wait_ms && at->q->backend->runner->kind->begun ? clock_boot_ms() + (int64_t)wait_ms : 0;
 }
 
 void attempt_submit_step(struct attempt *at)
 {
         struct err err = {""};
+
         at->container.over = at->container.out_of_memory = at->task_runs = false;
         at->begin_by_ms = begin_by(at);
         at->begun = false;
@@ -361,6 +369,7 @@ static void deliver_outputs(struct attempt *at)
 static bool leaves_outputs(const struct attempt *at)
 {
         enum outcome o = at->result.outcome;
+
         return o == OUTCOME_EXITED || o == OUTCOME_LIMIT_EXCEEDED ||
                (o == OUTCOME_KILLED && at->t->m->transfer == TRANSFER_NO);
 }
@@ -466,6 +475,7 @@ bool attempt_frees(struct agent *a, const struct run_event *e)
         struct attempt *at = e->state == RUN_ENDED && !e->known
                                      ? agent_find(a, e->id.request, e->id.member, e->id.fence)
                                      : NULL;
+
         if (!at || at->state != ATTEMPT_RUNNING || !run_id_eq(e->id, attempt_task(at)) ||
             at->t->m->checkpointing || at->step + 1 != at->t->m->step_count)
                 return false;

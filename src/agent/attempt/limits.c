@@ -23,6 +23,7 @@
 void limits_prepare(struct attempt *at)
 {
         struct agent *a = at->a;
+
         if (!a->cgroups || !cgroups_limits(a->cgroups) || at->cgroup || !queue_is_local(at->q))
                 return;
         struct cgroup_limits l = {
@@ -41,6 +42,7 @@ void limits_release(struct attempt *at)
         /* An agent that stops and leaves its jobs running keeps their groups: giving one back would kill the
          * job. */
         bool leaves = at->a->stopping && !at->a->config.kill_on_stop;
+
         if (at->cgroup && !leaves)
                 cgroup_put(at->cgroup);
         at->cgroup = NULL;
@@ -49,6 +51,7 @@ void limits_release(struct attempt *at)
 void limits_usage(struct attempt *at)
 {
         struct cgroup_usage u;
+
         if (!at->cgroup)
                 return;
         cgroup_usage(at->cgroup, &u);
@@ -63,6 +66,7 @@ void limits_usage(struct attempt *at)
 bool limits_oom(struct attempt *at)
 {
         struct cgroup_usage u;
+
         if (container_step_elsewhere(at))
                 return at->container.out_of_memory;
         if (!at->cgroup || !at->memory_bytes)
@@ -74,6 +78,7 @@ bool limits_oom(struct attempt *at)
 bool limits_killed(struct attempt *at)
 {
         struct cgroup_usage u;
+
         if (container_step_elsewhere(at))
                 return at->container.out_of_memory;
         if (!at->cgroup || !at->memory_bytes)
@@ -105,6 +110,7 @@ struct sample {
 static bool read_process(const char *pid, struct process *p)
 {
         char path[64], text[1024];
+
         snprintf(path, sizeof(path), "/proc/%s/stat", pid);
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
@@ -134,6 +140,7 @@ static void read_processes(struct sample *s)
         size_t cap = 0;
         DIR *dir = opendir("/proc");
         struct dirent *e;
+
         while (dir && (e = readdir(dir))) {
                 if (e->d_name[0] < '1' || e->d_name[0] > '9')
                         continue;
@@ -149,6 +156,7 @@ static void read_processes(struct sample *s)
 static int by_pid(const void *a, const void *b)
 {
         const int *x = a, *y = b;
+
         return (*x > *y) - (*x < *y);
 }
 
@@ -160,12 +168,14 @@ static struct process *process_find(const struct sample *s, int pid)
 static struct task *task_find(const struct sample *s, int64_t pid)
 {
         int key = (int)pid;
+
         return s->task_count ? bsearch(&key, s->tasks, s->task_count, sizeof(*s->tasks), by_pid) : NULL;
 }
 
 static const struct task *task_begins(const struct sample *s, const struct process *p)
 {
         const struct task *t = task_find(s, p->pid);
+
         return t ? t : task_find(s, p->session);
 }
 
@@ -175,6 +185,7 @@ static void climb(const struct sample *s, struct process *p)
 {
         struct process *up = p;
         const struct task *t = NULL;
+
         while (up && !up->known && !(t = task_begins(s, up))) {
                 up->known = true; /* ends a cycle of processes that were read at different times */
                 up = up->parent > 1 ? process_find(s, up->parent) : NULL;
@@ -195,6 +206,7 @@ static void add_up(struct sample *s)
         qsort(s->tasks, s->task_count, sizeof(*s->tasks), by_pid);
         for (size_t i = 0; i < s->n; i++) {
                 struct process *p = &s->all[i];
+
                 if (!p->known)
                         climb(s, p);
                 if (p->task)
@@ -212,6 +224,7 @@ static bool needs_sampling(const struct attempt *at)
 static bool sample_memory(struct attempt *at, const struct sample *s)
 {
         const struct task *t = needs_sampling(at) ? task_find(s, at->pid) : NULL;
+
         if (!t)
                 return false;
         if (t->bytes > at->memory_seen)
@@ -231,6 +244,7 @@ static void sample_disk(struct attempt *at)
 {
         uint64_t disk = at->t->m->disk_bytes;
         char name[64];
+
         if (!disk || !at->stepping)
                 return;
         sandbox_name(at, name);
@@ -258,6 +272,7 @@ void limits_sample(struct agent *a)
 {
         static unsigned tick;
         struct sample s = {0};
+
         tick++;
         for (size_t i = 0; i < a->queue_count; i++)
                 if (queue_is_local(a->queues[i]))

@@ -33,6 +33,7 @@ static void bring_piece(struct live_output *l, bool is_stderr)
         BUF_CLEANUP struct buf name = {.max = 65536}, data = {0};
         bool kept;
         int index = expand_stream_file(at, l->step, is_stderr, &kept, NULL);
+
         if (stream->serial || stream->pieces == PIECES_MAX || index < 0 || kept ||
             (unsigned)index != l->step * 2 + is_stderr ||
             expand_text(at, is_stderr ? s->stderr_file : s->stdout_file, &name, NULL) < 0)
@@ -61,6 +62,7 @@ static bool empties_file(const struct live_output *l)
 bool live_output_wait(struct attempt *at)
 {
         struct live_output *l = at->live_output;
+
         if (!l || !empties_file(l))
                 return false;
         l->waits = true;
@@ -81,6 +83,7 @@ void live_output_answer(struct agent *a, uint64_t serial, bool ok)
         for (struct live_output *l = a->live_outputs; l; l = l->next)
                 for (int i = 0; i < 2; i++) {
                         struct live_stream *s = &l->streams[i];
+
                         if (s->serial != serial)
                                 continue;
                         s->serial = 0;
@@ -96,6 +99,7 @@ void live_output_begin(struct attempt *at)
 {
         const struct job_template *m = at->t->m;
         struct live_output *l = at->live_output;
+
         if ((!m->streams_back[0] && !m->streams_back[1]) || m->streams_in_sandbox || !queue_is_local(at->q))
                 return;
         if (!l) {
@@ -115,6 +119,7 @@ void live_output_begin(struct attempt *at)
 void live_output_end(struct attempt *at)
 {
         struct live_output *l = at->live_output;
+
         if (!l)
                 return;
         *l->link = l->next;
@@ -127,6 +132,7 @@ void live_output_end(struct attempt *at)
 static void tick_stream(struct live_output *l, int i, int64_t now)
 {
         struct live_stream *s = &l->streams[i];
+
         s->pieces = 0;
         if (s->serial && now >= s->until_ms)
                 s->serial = 0;
@@ -137,6 +143,7 @@ static void tick_stream(struct live_output *l, int i, int64_t now)
 void live_output_tick(struct agent *a)
 {
         int64_t now = clock_boot_ms();
+
         for (struct live_output *l = a->live_outputs, *next; l; l = next) {
                 next = l->next;
                 for (int i = 0; i < 2 && (a->greeted || l->waits); i++)

@@ -33,10 +33,12 @@ struct doing { /* `words` empty: the agent does nothing for the attempt */
 static void fetching(const struct attempt *at, struct doing *d)
 {
         const struct fetch *f = at->fetches.seen.one;
+
         if (at->fetches.waits > 1) {
                 buf_printf(&d->words, "fetching %u inputs", at->fetches.waits);
         } else {
                 MEM_CLEANUP char *url = f->shipped ? mem_dupz(f->name) : move_url_shown(f->url);
+
                 buf_printf(&d->words, "fetching the input %s", url);
         }
         d->since_ms = f->began_ms;
@@ -93,6 +95,7 @@ static void look_at_attempt(const struct attempt *at, int64_t now_ms, struct doi
 static void where_is(const struct attempt *at, struct run_where *ret)
 {
         struct runner *r = at->q->backend->runner;
+
         *ret = (struct run_where){.word = ""};
         if (r->kind->where && at->state >= ATTEMPT_RUNNING)
                 r->kind->where(r, attempt_task(at), ret);
@@ -113,11 +116,13 @@ static struct attempt_location describe(const struct attempt *at, const struct r
                                         const struct doing *d, struct arena *room)
 {
         struct attempt_location l = {.at = at, .word = w->word, .doing = ""};
+
         l.native = arena_dup(room, w->native, strlen(w->native));
         l.said = arena_dup(room, w->said, strlen(w->said));
         l.hops = str_make(arena_dup(room, w->hops.n ? w->hops.p : "", w->hops.n), w->hops.n);
         if (d->words.n) {
                 struct str words = str_head(buf_view(&d->words), DOING_MAX);
+
                 l.doing = arena_dup(room, words.p, words.n);
                 l.doing_since_ms = d->since_ms;
                 l.doing_bytes = d->bytes;
@@ -129,6 +134,7 @@ static struct attempt_location describe(const struct attempt *at, const struct r
 static uint64_t hash(const struct run_where *w, const struct doing *d)
 {
         uint64_t step = d->bytes_all ? d->bytes_all / STEPS_TOLD + 1 : STEP_BYTES;
+
         return map_hash(w->said, strlen(w->said)) * 13 + map_hash(w->native, strlen(w->native)) * 31 +
                map_hash(w->word, strlen(w->word)) * 7 + map_hash(w->hops.n ? w->hops.p : "", w->hops.n) +
                map_hash(d->words.n ? d->words.p : "", d->words.n) * 17 +
@@ -140,6 +146,7 @@ static bool has_changed(struct attempt *at, const struct run_where *w, const str
 {
         bool something = *w->native || *w->said || w->hops.n || d->words.n;
         uint64_t now = hash(w, d);
+
         if (now == at->told_where || (!something && !at->told_where))
                 return false;
         at->told_where = now;
@@ -154,6 +161,7 @@ void attempt_location_tell(struct agent *a)
         size_t count = 0;
         struct arena room = {0};
         int64_t now = clock_boot_ms(), now_unix = clock_wall_ms();
+
         if (!a->greeted)
                 return;
         inputs_look(a);
@@ -162,6 +170,7 @@ void attempt_location_tell(struct agent *a)
                      at = at->next) {
                         struct run_where w;
                         struct doing d = {.words = {.max = 4096}};
+
                         if (now - at->assigned_ms < AFTER_MS)
                                 continue;
                         where_is(at, &w);
@@ -179,6 +188,7 @@ void attempt_location_tell_end(const struct attempt *at)
         const struct doing none = {.since_ms = 0};
         struct arena room = {0};
         struct run_where w;
+
         where_is(at, &w);
         if (!at->a->greeted || !w.hops.n)
                 return;

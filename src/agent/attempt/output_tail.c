@@ -47,6 +47,7 @@ static void set_tail(struct attempt *at, int stream, const void *bytes, size_t c
         struct output_tails *all = at->a->output_tails;
         struct stream_tail *t = &at->result.tails[stream];
         size_t most = OUTPUT_TAIL_MAX;
+
         if (all->bytes + most > TAILS_MAX) /* results that wait for an absent server have used up the room */
                 most /= 64;
         if (t->bytes || !count)
@@ -90,6 +91,7 @@ static void add_tail(const struct attempt *at, const char *name, uint64_t size, 
         size_t n = size < OUTPUT_TAIL_MAX ? (size_t)size : OUTPUT_TAIL_MAX;
         int fd = sandbox_open_file(at, name);
         ssize_t got = fd >= 0 ? pread(fd, buf_room(out, n), n, (off_t)(size - n)) : -1;
+
         if (got > 0)
                 out->n += (size_t)got;
         if (fd >= 0)
@@ -105,6 +107,7 @@ static void end_file(struct ending *e, unsigned step, bool is_stderr, struct buf
         struct stat st;
         bool unnamed;
         int index = expand_stream_file(at, step, is_stderr, &unnamed, NULL);
+
         if (index < 0 || (e->seen[index / 64] >> (index % 64)) & 1)
                 return;
         e->seen[index / 64] |= 1ull << (index % 64);
@@ -126,6 +129,7 @@ void output_tail_keep(struct attempt *at, bool followed)
         struct ending e = {.at = at, .recycles = !followed && sandbox_may_recycle(at)};
         struct buf out[2] = {{0}};
         uint64_t size[2] = {0};
+
         e.sandbox = sandbox_open(at);
         if (e.sandbox < 0)
                 return;
@@ -159,6 +163,7 @@ uint64_t output_tail_disk_bytes(const struct attempt *at)
         uint64_t bytes = 0;
         char name[32];
         struct stat st;
+
         for (int k = 0; k < 2 && sandbox >= 0; k++)
                 if (unnamed_file(at, sandbox, k, name, &st))
                         bytes += (uint64_t)st.st_blocks * 512;
@@ -181,6 +186,7 @@ static void trim_as_user(const struct attempt *at, const char *name, uint64_t le
         BUF_CLEANUP struct buf number = {0};
         ARGS_CLEANUP struct args argv = {0};
         char sandbox[64];
+
         sandbox_name(at, sandbox);
         buf_printf(&number, "%llu", (unsigned long long)length);
         args_add(&argv, STR("fallocate"));
@@ -216,6 +222,7 @@ static void trim(struct attempt *at, int64_t now)
         int sandbox = sandbox_open(at);
         char name[32];
         struct stat st;
+
         for (int k = 0; k < 2 && sandbox >= 0; k++) {
                 if (!unnamed_file(at, sandbox, k, name, &st) || (uint64_t)st.st_blocks * 512 < most * 2 ||
                     (uint64_t)st.st_size < most * 2)
@@ -231,6 +238,7 @@ void output_tails_tick(struct agent *a)
 {
         static unsigned tick;
         int64_t now = clock_boot_ms();
+
         tick++;
         for (size_t i = 0; i < a->queue_count; i++)
                 for (struct attempt *at = a->queues[i]->lists[ATTEMPT_RUNNING]; at; at = at->next)
@@ -246,12 +254,14 @@ void output_tails_tick(struct agent *a)
 static bool is_unnamed(const struct attempt *at, int stream)
 {
         const struct job_step *s = &at->t->m->steps[at->step];
+
         return !*(stream ? s->stderr_file : s->stdout_file);
 }
 
 static void remote_free(struct remote_tail **link)
 {
         struct remote_tail *w = *link;
+
         *link = w->next;
         free(w);
 }
@@ -260,6 +270,7 @@ static void remote_free(struct remote_tail **link)
 static void remote_take(struct output_tails *all, struct remote_tail **link, const struct run_output *said)
 {
         struct attempt *at = agent_find(all->a, (*link)->request, (*link)->member, (*link)->fence);
+
         remote_free(link);
         for (int k = 0; k < 2 && at && said && !said->failed; k++)
                 if (is_unnamed(at, k))
@@ -275,6 +286,7 @@ static void on_remote(void *arg, uint64_t call, const struct run_output *said)
 {
         struct output_tails *all = arg;
         struct remote_tail **link = &all->remote;
+
         while (*link && (*link)->call != call)
                 link = &(*link)->next;
         if (*link)
@@ -287,17 +299,20 @@ static void remote_ask(struct output_tails *all)
 {
         static const struct run_output_question ask = {.last = OUTPUT_TAIL_MAX};
         int64_t now = clock_boot_ms();
+
         timer_stop(all->retry);
         for (struct remote_tail **link = &all->remote; *link;) {
                 struct remote_tail *w = *link;
                 const struct attempt *at = agent_find(all->a, w->request, w->member, w->fence);
                 int r = -ENOENT;
+
                 if (w->call) {
                         link = &w->next;
                         continue;
                 }
                 if (at) {
                         struct runner *runner = at->q->backend->runner;
+
                         r = runner->kind->output(runner, attempt_task(at), &ask, all->last_call + 1,
                                                  on_remote, all);
                 }
@@ -320,6 +335,7 @@ static void on_retry(void *arg)
 bool output_tail_wait(struct attempt *at)
 {
         struct output_tails *all = at->a->output_tails;
+
         if (!at->q->backend->runner->kind->output || at->tail_asked ||
             (!is_unnamed(at, 0) && !is_unnamed(at, 1)))
                 return false;
@@ -346,6 +362,7 @@ void output_tails_open(struct agent *a)
 void output_tails_close(struct agent *a)
 {
         struct output_tails *all = a->output_tails;
+
         if (!all)
                 return;
         while (all->remote)

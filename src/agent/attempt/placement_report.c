@@ -18,6 +18,7 @@ static void take_copy(struct job_result *r, const json_t *report, uint64_t bytes
         const char *url = json_string_value(json_object_get(report, "to")),
                    *sum = json_string_value(json_object_get(report, "sha256"));
         struct output_ref o = {.size = bytes};
+
         if (!url || !sum || !json_is_true(json_object_get(report, "ok")) ||
             hex_read(str_of(sum), o.sha256, sizeof(o.sha256)) != 0)
                 return;
@@ -30,6 +31,7 @@ static void take(struct job_result *r, const json_t *report, bool registers)
 {
         const char *op = json_string_value(json_object_get(report, "op"));
         json_int_t bytes = json_integer_value(json_object_get(report, "bytes"));
+
         if (!op || bytes <= 0)
                 return;
         if (!strcmp(op, "rm")) {
@@ -51,6 +53,7 @@ void placement_report_read(struct attempt *at)
         bool kept;
         int index = expand_stream_file(at, at->step, false, &kept, NULL);
         int fd = index < 0 ? -1 : expand_stream_open(at, index);
+
         if (fd < 0)
                 return;
         off_t at_byte = fstat(fd, &st) == 0 && st.st_size > REPORT_MAX ? st.st_size - REPORT_MAX : 0;

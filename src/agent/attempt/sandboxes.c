@@ -16,6 +16,7 @@
 void sandbox_remove(struct attempt *at)
 {
         char name[64];
+
         if (!at->has_sandbox && !(at->a->users_path && at->adopted))
                 return;
         sandbox_name(at, name);
@@ -53,9 +54,11 @@ void sandbox_sweep(struct agent *a)
         int fd = openat(a->jobs, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         DIR *dir = fd < 0 ? NULL : fdopendir(fd);
         struct dirent *e;
+
         while (dir && (e = readdir(dir))) {
                 unsigned long long request = 0;
                 unsigned member = 0, fence = 0, empty = 0;
+
                 if (sscanf(e->d_name, SANDBOX_EMPTY, &empty) == 1 && empty >= a->empty_sandboxes &&
                     !a->users_path)
                         fs_remove_tree(a->jobs, e->d_name); /* left by an earlier agent */
@@ -69,6 +72,7 @@ void sandbox_sweep(struct agent *a)
                         continue;
                 if (sscanf(e->d_name, "%llu.%u.%u", &request, &member, &fence) == 3) {
                         const struct attempt *at = agent_find(a, request, member, fence);
+
                         if (at && at->state != ATTEMPT_DONE)
                                 continue;
                 }

@@ -52,6 +52,7 @@ static bool gave_back(struct attempt *at, int error)
 static void place(struct attempt *at)
 {
         int r = sandbox_make(at);
+
         if (r == 0)
                 r = credentials_place(at);
         if (r > 0) { /* staging_ended is called again afterwards */
@@ -79,6 +80,7 @@ void staging_go_on(struct attempt *at)
         struct err err = {""};
         bool made = environment_asked(at);
         int r = 0;
+
         switch (at->staging) {
         case STAGING_CREDENTIALS:
                 r = credentials_want(at, &err);

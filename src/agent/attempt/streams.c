@@ -45,6 +45,7 @@ bool streams_are_followed(const struct attempt *at)
 {
         const struct followed *f =
                 followed_find(&at->a->streams->followed, at->request, at->member, at->fence, 0);
+
         return f && clock_boot_ms() - f->asked_ms < FOLLOWED_MS;
 }
 
@@ -53,6 +54,7 @@ bool streams_are_followed(const struct attempt *at)
 static void answer(const struct question *q, const uint64_t offset[2], const struct str bytes[2], bool over)
 {
         const struct followed_exec *x = &q->of->exec;
+
         outbox_streams(q->of->a, &(struct streams_answer){.serial = q->m.serial,
                                                           .bytes = {bytes[0], bytes[1]},
                                                           .offset = {offset[0], offset[1]},
@@ -65,6 +67,7 @@ static void answer(const struct question *q, const uint64_t offset[2], const str
 static void answer_nothing(const struct question *q)
 {
         static const struct str none[2] = {{0}};
+
         answer(q, q->m.offset, none, false);
 }
 
@@ -78,6 +81,7 @@ static bool answer_terminal(struct question *q, int64_t now)
         bool over = f->over && console_is_over(console) && offset[0] + out[0].n >= console_written(console);
         bool now_due = over || out[0].n >= q->m.most || now >= q->until_ms ||
                        (out[0].n && now - f->told_ms >= LOOK_FAST_MS);
+
         if (now_due) {
                 answer(q, offset, out, over);
                 f->told_ms = now;
@@ -92,6 +96,7 @@ static bool answer_files(struct streams *all, struct question *q, int64_t now)
         struct buf out[2] = {{0}};
         uint64_t offset[2] = {q->m.offset[0], q->m.offset[1]};
         bool full = false, any = false, over = f->over;
+
         followed_open_files(&all->followed, f);
         for (int k = 0; k < 2; k++) {
                 if (!q->m.wanted[k])
@@ -104,6 +109,7 @@ static bool answer_files(struct streams *all, struct question *q, int64_t now)
         bool now_due = over || full || now >= q->until_ms || (any && now - f->told_ms >= LOOK_MS);
         if (now_due) {
                 const struct str bytes[2] = {buf_view(&out[0]), buf_view(&out[1])};
+
                 answer(q, offset, bytes, over);
                 f->told_ms = now;
         }
@@ -127,6 +133,7 @@ static bool answer_remote(struct streams *all, struct question *q, int64_t now)
         struct followed_remote *remote = &q->of->remote;
         struct runner *r = q->of->at->q->backend->runner;
         const struct run_id task = attempt_task(q->of->at);
+
         if (q->call)
                 return false;
         if (remote->step != task.step) {
@@ -155,6 +162,7 @@ static bool take_remote(struct question *q, const struct run_output *said, int64
         uint64_t offset[2];
         struct str out[2] = {{0}};
         bool any = false;
+
         q->call = 0;
         if (!said->failed && said->attempt != remote->attempt) {
                 if (remote->attempt)
@@ -188,6 +196,7 @@ static bool question_answer(struct streams *all, struct question *q, int64_t now
 static void question_free(struct streams *all, struct question **link)
 {
         struct question *q = *link;
+
         *link = q->next;
         all->question_count--;
         free(q);
@@ -196,6 +205,7 @@ static void question_free(struct streams *all, struct question **link)
 static void set_timer(struct streams *all)
 {
         bool fast = false;
+
         for (const struct question *q = all->questions; q && !fast; q = q->next)
                 fast = q->of->exec.terminal;
         if (all->questions)
@@ -219,6 +229,7 @@ static void answer_all(struct streams *all, const struct followed *of, int64_t n
 void streams_changed(struct followed *f)
 {
         struct streams *all = f->a->streams;
+
         answer_all(all, f, clock_boot_ms());
         set_timer(all);
 }
@@ -227,6 +238,7 @@ static void on_remote(void *arg, uint64_t call, const struct run_output *said)
 {
         struct streams *all = arg;
         struct question **link = &all->questions;
+
         while (*link && (*link)->call != call)
                 link = &(*link)->next;
         if (*link && take_remote(*link, said, clock_boot_ms()))
@@ -246,6 +258,7 @@ static void on_timer(void *arg)
 {
         struct streams *all = arg;
         int64_t now = clock_boot_ms();
+
         answer_all(all, NULL, now);
         for (struct followed *f = all->followed.first, *next; f; f = next) {
                 next = f->next;
@@ -262,6 +275,7 @@ void streams_ask(struct agent *a, const struct streams_question *m)
         struct attempt *at = agent_find(a, m->request, m->member, m->fence);
         struct followed *f = followed_find(&all->followed, m->request, m->member, m->fence, m->exec);
         int64_t now = clock_boot_ms();
+
         if (!f && at && at->state < ATTEMPT_DELIVERING && !m->exec)
                 f = followed_new(&all->followed, at);
         if (!f || all->question_count >= QUESTIONS_MAX) {
@@ -278,6 +292,7 @@ void streams_ask(struct agent *a, const struct streams_question *m)
         followed_open_files(&all->followed, f);
         for (int k = 0; k < 2 && m->last && !is_remote(f); k++) {
                 uint64_t size = followed_size(f, k);
+
                 q->m.offset[k] = size > m->last ? size - m->last : 0;
         }
         if (question_answer(all, q, now))
@@ -300,6 +315,7 @@ void streams_end(struct attempt *at)
 {
         struct streams *all = at->a->streams;
         struct followed *f = followed_find(&all->followed, at->request, at->member, at->fence, 0);
+
         if (f && !f->over) {
                 followed_open_files(&all->followed, f);
                 f->over = true;

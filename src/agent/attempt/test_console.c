@@ -24,6 +24,7 @@ struct side {
 static void changed(void *arg)
 {
         struct side *s = arg;
+
         if (++s->changes >= s->wanted)
                 loop_stop(s->loop);
 }
@@ -59,6 +60,7 @@ static void input_comes_once(void **state)
 {
         struct side s;
         char room[64] = "";
+
         (void)state;
         open_side(&s, false);
         assert_int_equal(console_take(s.console, 0, STR("abc"), false), 3);
@@ -80,6 +82,7 @@ static void room_is_bounded(void **state)
         struct side s;
         MEM_CLEANUP char *many = mem_alloc(CONSOLE_MOST);
         uint64_t taken = 0, had = 0;
+
         (void)state;
         memset(many, 'x', CONSOLE_MOST);
         open_side(&s, false);
@@ -90,6 +93,7 @@ static void room_is_bounded(void **state)
         fcntl(s.fd, F_SETFL, O_NONBLOCK);
         while (had < taken) {
                 ssize_t n = read(s.fd, many, CONSOLE_MOST);
+
                 if (n > 0)
                         had += (uint64_t)n;
                 else
@@ -104,6 +108,7 @@ static void room_is_bounded(void **state)
 static void nobody_reads(void **state)
 {
         struct side s;
+
         (void)state;
         open_side(&s, false);
         close(s.fd);
@@ -122,6 +127,7 @@ static void terminal(void **state)
         struct winsize size;
         uint64_t offset = 0;
         char room[64] = "";
+
         (void)state;
         open_side(&s, true);
         assert_int_equal(isatty(s.fd), 1);
@@ -160,6 +166,7 @@ static void terminal_ends(void **state)
         struct side s;
         uint64_t offset = 0, had = 0, sent = 0;
         MEM_CLEANUP char *line = mem_alloc(1000);
+
         (void)state;
         memset(line, 'y', 1000);
         open_side(&s, true);
@@ -186,6 +193,7 @@ static void terminal_is_opened_again(void **state)
         struct side s;
         uint64_t offset = 0;
         char name[64];
+
         (void)state;
         open_side(&s, true);
         assert_int_equal(ttyname_r(s.fd, name, sizeof(name)), 0);
@@ -207,6 +215,7 @@ static void terminal_hangs_up(void **state)
 {
         struct side s;
         char c;
+
         (void)state;
         open_side(&s, true);
         console_free(s.console);
@@ -226,5 +235,6 @@ int main(void)
                 cmocka_unit_test(terminal_hangs_up),
                 cmocka_unit_test(terminal_is_opened_again),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,6 +127,7 @@ void config_deinit(struct config *c)
 static const struct setting *find_setting(struct config *c, struct str name, void **ret_object)
 {
         const struct setting *s = settings_find(table, name);
+
         *ret_object = s ? (void *)c : &c->queue;
         return s ? s : settings_find(config_queue_settings, name);
 }
@@ -137,6 +138,7 @@ static int read_settings(struct config *c, const struct doc *root, struct err *e
 {
         size_t n = 0;
         MEM_CLEANUP const char **keys = mem_array(NULL, table.n + config_queue_settings.n + 4, sizeof(*keys));
+
         for (size_t i = 0; i < table.n; i++)
                 keys[n++] = table.v[i].name;
         for (size_t i = 0; i < config_queue_settings.n; i++)
@@ -148,6 +150,7 @@ static int read_settings(struct config *c, const struct doc *root, struct err *e
         int r = doc_only(root, keys, err);
         for (const struct doc *d = root->first; d && r == 0; d = d->next) {
                 void *object;
+
                 if (str_eqz(d->key, "queues") || str_eqz(d->key, "health") ||
                     str_eqz(d->key, "sensors")) /* read in config_finish, after the options */
                         continue;
@@ -184,6 +187,7 @@ static void help_of(struct settings t)
 {
         for (size_t i = 0; i < t.n; i++) {
                 char option[64];
+
                 if (!t.v[i].help)
                         continue;
                 size_t n = (size_t)snprintf(option, sizeof(option), "--%s", t.v[i].name);
@@ -235,6 +239,7 @@ int config_options(struct config *c, int argc, char **argv, bool *ret_done, stru
                 }
                 if (!strcmp(argv[i], "--config") && i + 1 < argc) {
                         int r = config_file(c, argv[i + 1], err);
+
                         if (r < 0)
                                 return r;
                 }
@@ -243,6 +248,7 @@ int config_options(struct config *c, int argc, char **argv, bool *ret_done, stru
         size_t replaced_count = 0;
         for (int i = 1; i < argc; i++) {
                 struct str option = str_of(argv[i]);
+
                 if (!str_starts(option, STR("--")))
                         return err_set(err, -EINVAL, "what is '%s'? see drover-agent --help", argv[i]);
                 if (str_eqz(option, "--config")) {
@@ -277,6 +283,7 @@ int config_options(struct config *c, int argc, char **argv, bool *ret_done, stru
 int config_where(const struct config *c, const char *key, int code, struct err *err)
 {
         const struct doc *d = doc_get(c->doc, key);
+
         return d ? doc_where(err, code, d) : code;
 }
 
@@ -284,6 +291,7 @@ int config_where(const struct config *c, const char *key, int code, struct err *
 static bool has_joined(const struct config *c)
 {
         BUF_CLEANUP struct buf path = {0};
+
         buf_printf(&path, "%s%s/" AGENT_CERTIFICATE, c->dir, c->users.n ? "/agent" : "");
         return access(buf_z(&path), F_OK) == 0;
 }
@@ -309,6 +317,7 @@ static int check_owners(struct config *c, struct err *err)
 {
         const struct passwd *pw = getpwuid(getuid());
         BUF_CLEANUP struct buf own = {0};
+
         if (pw)
                 buf_printf(&own, "%s@%s", pw->pw_name, c->domain);
         else
@@ -331,6 +340,7 @@ static int check_words(const struct config *c, struct err *err)
         for (size_t i = 0; i < c->images.n; i++) {
                 struct str size = str_of(c->images.v[i]), name;
                 uint64_t bytes;
+
                 str_cut(&size, ' ', &name);
                 if (quantity_size(size, &bytes) < 0)
                         return config_where(c, "images",
@@ -350,6 +360,7 @@ static int check_words(const struct config *c, struct err *err)
         for (size_t i = 0; i < c->movers.n; i++) {
                 BUF_CLEANUP struct buf path = {0};
                 struct str program = str_of(c->movers.v[i]), scheme;
+
                 str_cut(&program, ' ', &scheme);
                 int r = program_shipped("movers", program.p, &path, err);
                 if (r == 0 && *buf_z(&path) != '/')
@@ -368,6 +379,7 @@ static int check_servers(const struct config *c, struct err *err)
                 struct str address = str_of(c->servers.v[i]);
                 ptrdiff_t colon = str_rfind(address, ':');
                 uint64_t port;
+
                 if (str_starts(address, STR("unix:/")) ||
                     (colon > 0 && str_to_u64(str_skip(address, (size_t)colon + 1), &port) == 0))
                         continue;
@@ -398,6 +410,7 @@ static int make_folder(struct config *c, struct err *err)
 {
         int r = is_in_no_home(c->dir) ? -ENOENT : fs_mkdirs(c->dir, 0700);
         char *absolute = r < 0 ? NULL : realpath(c->dir, NULL);
+
         if (r == 0 && !absolute)
                 r = -errno;
         if (r < 0)
@@ -436,6 +449,7 @@ int config_finish(struct config *c, struct err *err)
                 c->python = mem_dupz("python3");
         if (!c->filesystem_domain) {
                 char domain[128];
+
                 fs_domain(domain, sizeof(domain));
                 c->filesystem_domain = mem_dupz(domain);
         }

@@ -23,6 +23,7 @@ static const struct {
 static int read_line(const char *line, unsigned *flags, struct err *err)
 {
         struct str value = str_of(line), name;
+
         str_cut(&value, ' ', &name);
         bool on = str_eqz(value, "on") || str_eqz(value, "true") || str_eqz(value, "yes");
         if (!on && !str_eqz(value, "off") && !str_eqz(value, "false") && !str_eqz(value, "no"))
@@ -42,6 +43,7 @@ static int read_line(const char *line, unsigned *flags, struct err *err)
 int config_containment(struct config *c, struct err *err)
 {
         unsigned usual = RUN_HIDE;
+
         if (c->users.n)
                 usual |= RUN_OWN_TMP | RUN_NO_PRIVILEGES | RUN_FILTER;
         else if (geteuid() != 0)
@@ -49,11 +51,13 @@ int config_containment(struct config *c, struct err *err)
         for (size_t i = 0; i < c->queue_count; i++) {
                 struct config_queue *q = c->queues[i];
                 int r = 0;
+
                 q->contain = usual;
                 for (size_t k = 0; k < q->containment.n && r == 0; k++)
                         r = read_line(q->containment.v[k], &q->contain, err);
                 if (r < 0) {
                         const struct doc *own = doc_get(q->doc, "containment");
+
                         err_prefix(err, r, "queue %s", q->name);
                         return own ? doc_where(err, r, own) : config_where(c, "containment", r, err);
                 }

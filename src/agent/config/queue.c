@@ -61,6 +61,7 @@ static const char *runner_with_settings(struct str name)
 #define RUNNER(name) #name,
 #include "run/runners.def"
         };
+
         for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
                 if (str_eqz(name, names[i]))
                         return names[i];
@@ -71,6 +72,7 @@ const struct config_list *config_queue_words(const struct config_queue *q)
 {
         const char *name = runner_with_settings(str_of(q->runner));
         const struct setting *s = name ? settings_find(config_queue_settings, str_of(name)) : NULL;
+
         return s ? (const void *)((const char *)q + s->at) : NULL;
 }
 
@@ -88,6 +90,7 @@ void config_queue_deinit(struct config_queue *q)
 struct config_queue *config_add_queue(struct config *c, const char *name)
 {
         struct config_queue *q = mem_new(struct config_queue);
+
         config_queue_init(q);
         settings_copy(config_queue_settings, q, &c->queue);
         free(q->name);
@@ -107,6 +110,7 @@ static int check_runner(const struct config *c, const struct doc *map, const str
         for (const struct doc *d = map ? map->first : NULL; d; d = d->next) {
                 const char *name = runner_with_settings(d->key);
                 bool used = !name || (only && !strcmp(only->runner, name));
+
                 for (size_t i = 0; i < c->queue_count && !used && !only; i++)
                         used = !strcmp(c->queues[i]->runner, name);
                 if (used)
@@ -142,6 +146,7 @@ static int check_name(const struct config *c, struct str name, struct err *err)
 static int check_trigger(const char *name, const char *text, struct err *err)
 {
         struct offer_place p = {.name = "n", .requirements = text};
+
         return !text || offer_check(&p, NULL) == 0
                        ? 0
                        : err_set(err, -EINVAL, "%s cannot be read: %s", name, text);
@@ -155,6 +160,7 @@ static int check_ad(const struct config_queue *q, struct err *err)
                                 .requirements = q->requirements,
                                 .rank = q->rank,
                                 .extra = q->attributes};
+
         for (size_t i = 0; i < q->wishes.n; i++)
                 if (!offer_wish(str_of(q->wishes.v[i])) || i >= OFFER_WISHES_MAX)
                         return err_set(
@@ -172,6 +178,7 @@ static int read_queue(struct config *c, const struct doc *d, struct err *err)
 {
         const char *keys[sizeof(table) / sizeof(*table) + 1] = {0};
         const struct doc *name = doc_get(d, "name");
+
         for (size_t i = 0; i < config_queue_settings.n; i++)
                 keys[i] = table[i].name;
         int r = doc_only(d, keys, err);
@@ -206,6 +213,7 @@ static void add_data_queue(struct config *c)
 {
         struct config_queue plain;
         bool there = false;
+
         for (size_t i = 0; i < c->queue_count; i++) {
                 there |= config_queue_places(c->queues[i]) || !strcmp(c->queues[i]->name, CONFIG_DATA);
                 if (config_queue_places(c->queues[i]) && !c->queues[i]->jobs_max)
@@ -231,6 +239,7 @@ static int read_queues(struct config *c, struct err *err)
 {
         const struct doc *list = doc_get(c->doc, "queues");
         int r = 0;
+
         if (!list) {
                 if (c->queue_count > 0)
                         return 0;
@@ -255,6 +264,7 @@ static int read_queues(struct config *c, struct err *err)
 int config_queues(struct config *c, struct err *err)
 {
         int r = read_queues(c, err);
+
         if (r == 0)
                 add_data_queue(c);
         return r;

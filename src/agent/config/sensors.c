@@ -11,6 +11,7 @@ static int read_time(const struct doc *map, const char *key, uint64_t least, uin
 {
         const struct doc *d = doc_get(map, key);
         int r = d ? doc_duration(d, ret, err) : 0;
+
         if (d && r == 0 && *ret < least) {
                 err_set(err, -EINVAL, "%s cannot be shorter than %llu s", key,
                         (unsigned long long)(least / 1000));
@@ -25,6 +26,7 @@ static int read_sensor(const struct doc *map, const char *name, uint64_t interva
         static const char *const keys[] = {"command", "interval", "timeout", NULL};
         const struct doc *command;
         int r = map->kind == DOC_MAP ? doc_only(map, keys, err) : -EINVAL;
+
         if (map->kind != DOC_MAP) {
                 err_set(err, -EINVAL, "%s is a map: command, interval, timeout", name);
                 return doc_where(err, r, map);
@@ -51,12 +53,14 @@ static int read_sensor(const struct doc *map, const char *name, uint64_t interva
 static int read_sensors(struct config *c, const struct doc *map, struct err *err)
 {
         int r = 0;
+
         if (map->kind != DOC_MAP) {
                 err_set(err, -EINVAL, "sensors is a map of names to command, interval and timeout");
                 return doc_where(err, -EINVAL, map);
         }
         for (const struct doc *d = map->first; d && r == 0; d = d->next) {
                 MEM_CLEANUP char *name = str_dupz(d->key);
+
                 if (c->sensor_count == CONFIG_SENSORS_MAX || !sensor_name(d->key)) {
                         err_set(err, -EINVAL,
                                 c->sensor_count == CONFIG_SENSORS_MAX
@@ -75,8 +79,10 @@ static int read_sensors(struct config *c, const struct doc *map, struct err *err
 static int check_node(const struct config *c, struct err *err)
 {
         static const char *const keys[] = {"provider_id ", "image ", "size ", "price "};
+
         for (size_t i = 0; i < c->node.n; i++) {
                 bool known = false;
+
                 for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
                         known |= str_starts(str_of(c->node.v[i]), str_of(keys[k]));
                 if (!known)
@@ -95,6 +101,7 @@ int config_sensors(struct config *c, struct err *err)
         const struct doc *health = c->doc ? doc_get(c->doc, "health") : NULL;
         const struct doc *sensors = c->doc ? doc_get(c->doc, "sensors") : NULL;
         int r = check_node(c, err);
+
         if (r == 0 && health)
                 r = read_sensor(health, "health", 60000, &c->health, err);
         if (r == 0 && sensors)
@@ -106,6 +113,7 @@ void config_sensors_deinit(struct config *c)
 {
         for (size_t i = 0; i <= c->sensor_count; i++) {
                 struct config_sensor *s = i < c->sensor_count ? &c->sensors[i] : &c->health;
+
                 free(s->name);
                 args_deinit(&s->command);
         }

@@ -32,6 +32,7 @@ const struct setting *settings_find(struct settings t, struct str name)
                 const char *z = t.v[i].name;
                 size_t n = strlen(z);
                 bool same = n == name.n;
+
                 for (size_t k = 0; same && k < n; k++)
                         same = z[k] == (name.p[k] == '-' ? '_' : name.p[k]);
                 if (same)
@@ -43,6 +44,7 @@ const struct setting *settings_find(struct settings t, struct str name)
 void settings_clear(void *object, const struct setting *s)
 {
         struct config_list *l = place_of(object, s);
+
         if (is_list(s->kind)) {
                 for (size_t i = 0; i < l->n; i++)
                         free(l->v[i]);
@@ -65,14 +67,17 @@ void settings_copy(struct settings t, void *to, const void *from)
                 const struct setting *s = &t.v[i];
                 void *d = place_of(to, s);
                 const void *src = (const char *)from + s->at;
+
                 if (is_text(s->kind)) {
                         const char *text = *(char *const *)src;
+
                         *(char **)d = text ? mem_dupz(text) : NULL;
                 } else if (s->kind == SETTING_GPUS) {
                         continue; /* handled with the resources */
                 } else if (is_list(s->kind)) {
                         const struct config_list *l = src;
                         struct config_list *copy = d;
+
                         settings_clear(to, s); /* two settings may be one list: tag and tags */
                         for (copy->n = 0; copy->n < l->n; copy->n++)
                                 copy->v[copy->n] = mem_dupz(l->v[copy->n]);
@@ -127,6 +132,7 @@ static int set_resource(struct config_list *l, const struct setting *s, struct s
                         struct err *err)
 {
         struct buf b = {0};
+
         buf_printf(&b, STR_FMT " " STR_FMT, STR_ARG(name), STR_ARG(value));
         return put_resource(l, s, name, buf_take(&b), err);
 }
@@ -136,6 +142,7 @@ static int set_resource(struct config_list *l, const struct setting *s, struct s
 static int set_size(uint64_t *at, struct str value)
 {
         uint64_t n;
+
         if (str_to_u64(value, &n) == 0 && n > 0 && n < SIZE_BARE_MIN)
                 return -EINVAL;
         return quantity_size(value, at);
@@ -153,6 +160,7 @@ int settings_set(void *object, const struct setting *s, struct str value, struct
 {
         void *at = place_of(object, s);
         int r = 0;
+
         switch (s->kind) {
         case SETTING_TEXT:
         case SETTING_ATTRIBUTES:
@@ -187,9 +195,11 @@ int settings_set(void *object, const struct setting *s, struct str value, struct
 static int read_owners(struct config_list *l, const struct setting *s, const struct doc *map, struct err *err)
 {
         int r = 0;
+
         for (const struct doc *d = map->first; d && r == 0; d = d->next) {
                 struct str owner = d->key, user = d->text;
                 struct buf b = {0};
+
                 if (d->kind != DOC_WORD)
                         return err_set(err, -EINVAL, "%s maps owners to users", s->name);
                 if (str_find(owner, ' ') >= 0 || str_find(owner, '\n') >= 0 || str_starts(owner, STR("#")) ||
@@ -206,6 +216,7 @@ static int read_word(struct config_list *l, const struct setting *s, struct str 
                      struct err *err)
 {
         struct buf b = {0};
+
         if (d->kind != DOC_WORD)
                 return err_set(err, -EINVAL, "%s maps names to words, or to lists of them", s->name);
         buf_printf(&b, STR_FMT " " STR_FMT, STR_ARG(name), STR_ARG(d->text));
@@ -215,6 +226,7 @@ static int read_word(struct config_list *l, const struct setting *s, struct str 
 static int read_words(struct config_list *l, const struct setting *s, const struct doc *map, struct err *err)
 {
         int r = 0;
+
         for (const struct doc *d = map->first; d && r == 0; d = d->next) {
                 if (d->kind != DOC_LIST)
                         r = read_word(l, s, d->key, d, err);
@@ -245,6 +257,7 @@ static int read_resources(struct config_list *l, const struct setting *s, const 
                           struct err *err)
 {
         int r = 0;
+
         for (const struct doc *d = map->first; d && r == 0; d = d->next)
                 r = read_resource(l, s, d->key, d, err);
         return r;
@@ -253,6 +266,7 @@ static int read_resources(struct config_list *l, const struct setting *s, const 
 static int read_attributes(char **text, const struct setting *s, const struct doc *map, struct err *err)
 {
         struct buf b = {0};
+
         for (const struct doc *d = map->first; d; d = d->next) {
                 if (d->kind != DOC_WORD) {
                         buf_deinit(&b);
@@ -268,6 +282,7 @@ static int read_attributes(char **text, const struct setting *s, const struct do
 static int read_list(void *object, const struct setting *s, const struct doc *d, struct err *err)
 {
         int r = 0;
+
         for (const struct doc *i = d->first; i && r == 0; i = i->next)
                 r = i->kind == DOC_WORD ? settings_set(object, s, i->text, err)
                                         : err_set(err, -EINVAL, "%s is a list of words", s->name);
@@ -277,6 +292,7 @@ static int read_list(void *object, const struct setting *s, const struct doc *d,
 int settings_read(void *object, const struct setting *s, const struct doc *d, struct err *err)
 {
         void *at = place_of(object, s);
+
         if (d->empty && s->kind == SETTING_RESOURCES)
                 return 0;
         if (d->empty && (!is_list(s->kind) || s->kind == SETTING_GPUS))

@@ -73,6 +73,7 @@ static void reads_settings(void **state)
 static int finish(const char *text, struct config *c, struct err *err)
 {
         int r = read_text(text, c, err);
+
         if (r == 0) {
                 settings_set(c,
                              &(struct setting){"dir", SETTING_TEXT, offsetof(struct config, dir), NULL, NULL},
@@ -180,6 +181,7 @@ static void says_what_is_wrong_with_a_queue(void **state)
                 struct config c;
                 struct err err = {""};
                 BUF_CLEANUP struct buf text = {0};
+
                 buf_printf(&text, "server: a:1\n%s", bad[i].text);
                 assert_int_equal(finish(buf_z(&text), &c, &err), -EINVAL);
                 if (!strstr(err.text, bad[i].says))
@@ -260,9 +262,11 @@ static void runs_jobs_of_its_owners(void **state)
                 {0, 0, "x@y", true}, {0, 1, "a@b", true},  {0, 1, "x@b", false},
                 {0, 2, "x@c", true}, {1, 1, "a@b", false}, {2, 1, "x@y", true},
         };
+
         (void)state;
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
                 struct config c = {.owners.n = rows[i].count};
+
                 memcpy(c.owners.v, entries + rows[i].first, rows[i].count * sizeof(*entries));
                 assert_int_equal(users_own(&c, rows[i].owner), rows[i].own);
         }
@@ -298,6 +302,7 @@ static void maps_owners_to_users(void **state)
         };
         for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
                 int r = users_find(&c, cases[i].owner, &e, &err);
+
                 assert_int_equal(r, cases[i].user ? 0 : -EPERM);
                 if (cases[i].user)
                         assert_string_equal(e.name, cases[i].user);
@@ -349,6 +354,7 @@ static void says_what_is_wrong(void **state)
         for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
                 struct config c;
                 struct err err = {""};
+
                 assert_true(read_text(cases[i].text, &c, &err) < 0);
                 if (!strstr(err.text, cases[i].says))
                         fail_msg("'%s' does not say '%s'", err.text, cases[i].says);
@@ -373,6 +379,7 @@ static void says_what_is_wrong(void **state)
         };
         for (unsigned i = 0; i < sizeof(late) / sizeof(*late); i++) {
                 BUF_CLEANUP struct buf text = {0};
+
                 if (!strstr(late[i][0], "server"))
                         buf_addz(&text, "server: unix:/run/x\n");
                 if (!strstr(late[i][0], "dir:"))
@@ -420,5 +427,6 @@ int main(void)
                                            cmocka_unit_test(runs_jobs_of_its_owners),
                                            cmocka_unit_test(maps_owners_to_users),
                                            cmocka_unit_test(says_what_is_wrong)};
+
         return cmocka_run_group_tests(tests, setup, teardown);
 }

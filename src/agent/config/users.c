@@ -15,6 +15,7 @@
 static struct str owner_of(const char *entry, struct str *ret_user)
 {
         struct str rest = str_of(entry), owner;
+
         str_cut(&rest, ' ', &owner);
         *ret_user = rest;
         return owner;
@@ -25,6 +26,7 @@ static const char *unfit(const struct config *c, const struct passwd *pw, char r
 {
         gid_t groups[64];
         int n = 64;
+
         if (pw->pw_uid == 0)
                 return "which is root: no job runs as uid 0";
         if (pw->pw_uid < c->min_uid) {
@@ -47,10 +49,12 @@ static bool map_says(const struct config *c, const char *owner, struct str *ret)
 {
         const char *at = strchr(owner, '@');
         struct str all = {0}, user;
+
         if (!at || at == owner)
                 return false;
         for (size_t i = 0; i < c->users.n; i++) {
                 struct str o = owner_of(c->users.v[i], &user);
+
                 if (str_eqz(o, owner)) {
                         *ret = user;
                         return true;
@@ -66,6 +70,7 @@ int users_find(const struct config *c, const char *owner, struct users_entry *re
 {
         struct str user;
         char room[64];
+
         if (!map_says(c, owner, &user))
                 return err_set(err, -EPERM, "the agent's `users` name no local user for %s", owner);
         MEM_CLEANUP char *name = str_dupz(user);
@@ -85,9 +90,11 @@ int users_find(const struct config *c, const char *owner, struct users_entry *re
 char *users_owner(const struct config *c, uid_t uid)
 {
         const struct passwd *pw = getpwuid(uid);
+
         for (size_t i = 0; pw && i < c->users.n; i++) {
                 struct str user, owner = owner_of(c->users.v[i], &user);
                 struct buf b = {0};
+
                 if (str_starts(owner, STR("*@")))
                         buf_printf(&b, "%s" STR_FMT, pw->pw_name, STR_ARG(str_skip(owner, 1)));
                 else
@@ -112,6 +119,7 @@ static int check_line(const struct config *c, const char *line, struct err *err)
         struct str user, owner = owner_of(line, &user);
         char room[64];
         int at = str_rfind(owner, '@') > 0;
+
         if (!at || !user.n || memchr(user.p, ' ', user.n) ||
             (str_eqz(user, "*") && !str_starts(owner, STR("*@"))))
                 return err_set(err, -EINVAL,
@@ -149,6 +157,7 @@ int users_check(struct config *c, struct err *err)
         for (size_t i = 0; i < c->users.n; i++) {
                 struct str user, owner = owner_of(c->users.v[i], &user);
                 int r = check_line(c, c->users.v[i], err);
+
                 if (r < 0)
                         return r;
                 c->owners.v[c->owners.n++] = str_dupz(owner);
@@ -160,9 +169,11 @@ bool users_own(const struct config *c, const char *owner)
 {
         const struct config_list *l = &c->owners;
         bool own = l->n == 0;
+
         for (size_t i = 0; i < l->n; i++) {
                 struct str entry = str_of(l->v[i]);
                 const struct owners one = {&entry, 1};
+
                 if (owners_deny(&one, str_of(owner)).p)
                         return false;
                 own |= str_eqz(entry, "any") || owners_allow(&one, str_of(owner));

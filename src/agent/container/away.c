@@ -42,6 +42,7 @@ static bool is_for(const struct away *x, const char *image, const char *owner)
 static struct away **find_away(struct engine *e, const char *image, const char *owner)
 {
         struct away **link = &e->aways;
+
         while (*link && !is_for(*link, image, owner))
                 link = &(*link)->next;
         return link;
@@ -50,6 +51,7 @@ static struct away **find_away(struct engine *e, const char *image, const char *
 static void drop_away(struct away **link)
 {
         struct away *x = *link;
+
         *link = x->next;
         away_free(x);
 }
@@ -59,9 +61,11 @@ static void on_timer(void *arg)
 {
         struct engine *e = arg;
         int64_t now = clock_boot_ms(), first = INT64_MAX;
+
         for (struct away **link = &e->aways; *link;) {
                 struct away *x = *link;
                 int64_t next = now < x->until_ms ? x->until_ms : x->until_ms + FORGET_MS;
+
                 if (now >= next) {
                         drop_away(link);
                         continue;
@@ -78,6 +82,7 @@ static void make_room(struct engine *e)
 {
         struct away **oldest = &e->aways;
         unsigned n = 0;
+
         for (struct away **link = &e->aways; *link; link = &(*link)->next, n++)
                 if ((*link)->until_ms < (*oldest)->until_ms)
                         oldest = link;
@@ -89,6 +94,7 @@ void containers_image_away(struct engine *e, const char *image, const char *owne
 {
         struct away *x = *find_away(e, image, owner);
         int64_t pause = (int64_t)e->a->config.transfer_retry_ms;
+
         if (!x) {
                 make_room(e);
                 x = mem_new(struct away);
@@ -115,12 +121,14 @@ void containers_image_away(struct engine *e, const char *image, const char *owne
 const char *away_why(struct engine *e, const char *image)
 {
         const struct away *x = *find_away(e, image, NULL);
+
         return x && clock_boot_ms() < x->until_ms ? x->why : NULL;
 }
 
 void away_forget(struct engine *e, const char *image)
 {
         struct away **link = find_away(e, image, NULL);
+
         if (!*link)
                 return;
         drop_away(link);
@@ -130,6 +138,7 @@ void away_forget(struct engine *e, const char *image)
 void away_requirement(const struct engine *e, struct buf *out)
 {
         int64_t now = clock_boot_ms();
+
         for (const struct away *x = e->aways; x; x = x->next) {
                 if (now >= x->until_ms)
                         continue;

@@ -35,6 +35,7 @@ struct ending { /* the end of a container: the engine is asked about it before i
 bool container_step_elsewhere(const struct attempt *at)
 {
         const struct container_host *h = engine_host(at->q->engine);
+
         return h && !h->in_place && attempt_has_container(at);
 }
 
@@ -44,6 +45,7 @@ int container_step_image(const struct attempt *at, const struct job_step *step, 
         BUF_CLEANUP struct buf text = {.max = 65536};
         const struct container_host *h = engine_host(at->q->engine);
         int r = expand_text(at, step->container, &text, err);
+
         if (r == 0 && !h)
                 r = err_set(err, -EINVAL, "no container engine works here");
         if (r == 0)
@@ -58,6 +60,7 @@ const char *container_step_refused(const struct queue *q, const struct job_step 
         static struct err err;
         const struct container_host *h = engine_host(q->engine);
         BUF_CLEANUP struct buf image = {0};
+
         if (!*step->container)
                 return NULL;
         if (!h)
@@ -112,6 +115,7 @@ static bool env_is_ours(const struct attempt *at)
 static void env_name(const struct attempt *at, char room[96])
 {
         char name[64];
+
         sandbox_name(at, name);
         snprintf(room, 96, ENV_FILE "%s", name);
 }
@@ -119,6 +123,7 @@ static void env_name(const struct attempt *at, char room[96])
 static void env_remove(const struct attempt *at)
 {
         char name[96];
+
         if (!env_is_ours(at) || !*at->t->m->steps[at->step].container)
                 return;
         env_name(at, name);
@@ -130,9 +135,11 @@ void container_steps_sweep(struct agent *a)
         int fd = openat(a->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         DIR *dir = fd < 0 ? NULL : fdopendir(fd);
         struct dirent *e;
+
         while (dir && (e = readdir(dir))) {
                 unsigned long long request;
                 unsigned member, fence;
+
                 if (sscanf(e->d_name, ENV_FILE "%llu.%u.%u", &request, &member, &fence) != 3)
                         continue;
                 const struct attempt *at = agent_find(a, request, member, fence);
@@ -151,6 +158,7 @@ static int make_folder(const struct attempt *at, const struct run_spec *spec, st
         char name[64], path[128], env[96] = "env";
         bool shared = sandbox_is_shared(at); /* only its user can get here */
         bool ours = env_is_ours(at);
+
         sandbox_name(at, name);
         snprintf(path, sizeof(path), "%s/" CONTAINER_FOLDER ".%u", name, at->step);
         int r = fs_mkdirs_beneath(at->a->jobs, path, 0700);
@@ -176,10 +184,12 @@ static void engine_environment(const struct attempt *at, const struct run_spec *
 {
         char *const *e;
         size_t n = strlen(SHEPHERD_MARKER);
+
         if (queue_is_local(at->q)) {
                 containers_environment(at, &c->envp);
         } else {
                 BUF_CLEANUP struct buf home = {0};
+
                 buf_printf(&home, "HOME=%s", at->a->users_path ? at->t->user.home : at->a->home);
                 args_add(&c->envp, buf_view(&home));
                 args_add(&c->envp, STR("PATH=/usr/local/bin:/usr/bin:/bin"));
@@ -201,6 +211,7 @@ static void on_gpus(void *arg, struct str name, struct str ids)
 static uint64_t hard_limit(int resource, uint64_t most)
 {
         struct rlimit l;
+
         return getrlimit((__rlimit_resource_t)resource, &l) < 0 || l.rlim_max > most ? most : l.rlim_max;
 }
 
@@ -210,6 +221,7 @@ static bool has_more_ids(const struct passwd *pw)
         BUF_CLEANUP struct buf text = {0};
         struct str rest, line, who;
         char uid[16];
+
         snprintf(uid, sizeof(uid), "%u", (unsigned)pw->pw_uid);
         if (fs_read(AT_FDCWD, "/etc/subuid", 1 << 20, &text, NULL) < 0)
                 return false;
@@ -247,6 +259,7 @@ static int refuse_hidden(const struct agent *a, const char *path, struct err *er
 {
         int fd = path ? open(path, O_PATH | O_CLOEXEC) : -1;
         int r = fd < 0 ? 0 : hidden_check(a->hidden, fd); /* the engine reports missing files */
+
         if (fd >= 0)
                 close(fd);
         return r == HIDDEN_INSIDE ? err_set(err, -EINVAL, "%s is in a folder of Drover's own", path)
@@ -263,6 +276,7 @@ static int take_input(const struct attempt *at, struct run_spec *spec, struct co
 {
         const char *path = spec->stdin_path;
         struct stat st;
+
         if (at->a->users_path || !path || *path != '/')
                 return 0;
         if (!queue_is_local(at->q))
@@ -288,6 +302,7 @@ static int take_input(const struct attempt *at, struct run_spec *spec, struct co
 static int use_init(struct container_step *c, struct container_job *job, struct err *err)
 {
         int r = program_find("drover-init", &c->init, err);
+
         job->init = buf_z(&c->init);
         job->seen = &c->mounts.seen;
         return r;
@@ -305,6 +320,7 @@ int container_step_start(struct attempt *at, const struct job_step *step, struct
         size_t n = strlen(spec->sandbox);
         const char *target = container_step_target(step, spec->sandbox), *refused;
         int r = container_step_image(at, step, &image, err);
+
         if (r == 0)
                 r = expand_text(at, step->container_network, &network, err);
         if (r < 0)
@@ -376,6 +392,7 @@ int container_step_start(struct attempt *at, const struct job_step *step, struct
 const char *container_step_exec_refused(const struct attempt *at)
 {
         const struct container_host *h = engine_host(at->q->engine);
+
         if (!*at->t->m->steps[at->step].container)
                 return NULL;
         return !h                                 ? "no container engine works at its agent"
@@ -390,6 +407,7 @@ int container_step_exec(struct attempt *at, struct run_spec *spec, const struct 
         const struct container_host *h = engine_host(at->q->engine);
         BUF_CLEANUP struct buf marker = {0}, term = {0};
         char name[96];
+
         if (!h)
                 return err_set(err, -ENOENT, "no container engine works here");
         container_name(at->a->instance, attempt_task(at), name);
@@ -426,6 +444,7 @@ static void read_tail(const struct attempt *at, struct buf *out)
         bool kept;
         int index = expand_stream_file(at, at->step, true, &kept, NULL);
         struct stat st;
+
         sandbox_name(at, name);
         snprintf(path, sizeof(path), "%s/" CONTAINER_FOLDER ".%u", name, at->step);
         if (index >= 0)
@@ -452,6 +471,7 @@ static void read_tail(const struct attempt *at, struct buf *out)
 static bool told_memory(const struct attempt *at)
 {
         char name[64], path[128];
+
         sandbox_name(at, name);
         snprintf(path, sizeof(path), "%s/" CONTAINER_FOLDER ".%u/oom", name, at->step);
         return faccessat(at->a->jobs, path, F_OK, 0) == 0;
@@ -463,6 +483,7 @@ static void not_started(struct attempt *at, struct str words)
 {
         BUF_CLEANUP struct buf why = {0}, image = {0};
         struct engine *e = at->q->engine;
+
         buf_printf(&why, "%s could not start the container: " STR_FMT,
                    container_engine_name(engine_host(e)->engine), STR_ARG(words));
         bool passes = !engine_lists(e) && container_passes(words) &&
@@ -481,6 +502,7 @@ static bool container_failed(struct attempt *at)
         const struct container_host *h = engine_host(at->q->engine);
         BUF_CLEANUP struct buf tail = {0}, path = {0};
         struct str words;
+
         if (!h || r->signaled || r->exit_code == 0 || at->result.set)
                 return false;
         read_tail(at, &tail);
@@ -508,6 +530,7 @@ static void on_removed(void *arg)
         struct ending *x = arg;
         struct attempt *at = x->at;
         enum run_why why = x->why;
+
         at->container.ending = NULL;
         at->container.over = true;
         free(x);
@@ -518,6 +541,7 @@ static void on_removed(void *arg)
 static void remove_now(struct ending *x)
 {
         char name[96];
+
         container_name(x->at->a->instance, attempt_task(x->at), name);
         x->removing = true;
         containers_remove(x->at->q->engine, x->at, name, on_removed, x);
@@ -526,6 +550,7 @@ static void remove_now(struct ending *x)
 static void on_inspected(void *arg, int status, struct str out, struct str errors)
 {
         struct ending *x = arg;
+
         (void)errors;
         x->command = NULL;
         struct str rest = status == 0 ? out : STR_NONE, killed, id;
@@ -540,6 +565,7 @@ bool container_step_ended(struct attempt *at, enum run_why why)
         const struct container_host *h = engine_host(at->q->engine);
         ARGS_CLEANUP struct args words = {0};
         char name[96];
+
         env_remove(at);
         if (*at->t->m->steps[at->step].container && engine_is_asked(at->q->engine)) {
                 at->container.ending = mem_new(struct ending);
@@ -572,6 +598,7 @@ void container_steps_go_on(struct agent *a)
         for (size_t i = 0; i < a->queue_count; i++)
                 for (struct attempt *at = a->queues[i]->lists[ATTEMPT_RUNNING], *next; at; at = next) {
                         struct ending *x = at->container.ending;
+
                         next = at->next;
                         if (!x || !x->asked || engine_is_asked(at->q->engine))
                                 continue;
@@ -587,6 +614,7 @@ void container_step_lost(struct attempt *at)
 {
         const struct container_host *h = engine_host(at->q->engine);
         char name[96];
+
         env_remove(at);
         if (!h || h->engine == CONTAINER_APPTAINER || !queue_is_local(at->q) ||
             !*at->t->m->steps[at->step].container || at->container.ending)
@@ -598,6 +626,7 @@ void container_step_lost(struct attempt *at)
 void container_step_cancel(struct attempt *at)
 {
         struct ending *x = at->container.ending;
+
         if (!x)
                 return;
         if (x->removing)

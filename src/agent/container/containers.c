@@ -64,6 +64,7 @@ static bool is_engines(const char *variable)
                 "STORAGE_",     "DOCKER_",      "APPTAINER",  "SINGULARITY", "REGISTRY_",
                 "http_proxy=",  "https_proxy=", "no_proxy=",  "all_proxy=",  "HTTP_PROXY=",
                 "HTTPS_PROXY=", "NO_PROXY=",    "ALL_PROXY=", "SSL_CERT_"};
+
         for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
                 if (!strncmp(variable, heads[i], strlen(heads[i])))
                         return true;
@@ -75,6 +76,7 @@ void containers_environment(const struct attempt *at, struct args *out)
 {
         const struct passwd *pw = at->a->users_path ? getpwnam(at->t->user.name) : NULL;
         BUF_CLEANUP struct buf text = {0};
+
         for (char *const *e = environ; *e; e++)
                 if (!pw || is_engines(*e))
                         args_add(out, str_of(*e));
@@ -123,6 +125,7 @@ const struct container_settings *engine_settings(const struct engine *e)
 void engine_attributes(const struct engine *e, struct buf *out)
 {
         bool apptainer = e && e->host.engine == CONTAINER_APPTAINER;
+
         if (!e || !e->works)
                 return;
         buf_printf(out,
@@ -169,6 +172,7 @@ static void on_image(void *arg, struct str name, uint64_t bytes)
 {
         struct engine *e = arg;
         MEM_CLEANUP char *z = str_dupz(name);
+
         if (e->images.n >= IMAGES_MAX || args_has(&e->images, z))
                 return;
         args_add(&e->images, name);
@@ -181,6 +185,7 @@ static void on_images(void *arg, int status, struct str out, struct str errors)
 {
         struct engine *e = arg;
         struct args before = e->images;
+
         e->command = NULL;
         if (status != 0) {
                 log_warn("msg=\"cannot list the images\" engine=%s error=\"%s\"",
@@ -207,6 +212,7 @@ static void on_images(void *arg, int status, struct str out, struct str errors)
 static void list_images(struct engine *e)
 {
         ARGS_CLEANUP struct args words = {0};
+
         e->relist = e->command != NULL; /* one command at a time */
         container_images(&e->settings, e->host.engine, &words);
         if (words.n && !e->relist)
@@ -228,6 +234,7 @@ static void keep_images(struct engine *e)
 {
         BUF_CLEANUP struct buf path = {0};
         bool first = true;
+
         for (struct engine *other = e->a->engines; other; other = other->next)
                 first &= !other->settings.folder;
         buf_printf(&path, "%s/" IMAGES, e->a->config.dir);
@@ -247,6 +254,7 @@ static void keep_images(struct engine *e)
 static void on_probe(void *arg, int status, struct str out, struct str errors)
 {
         struct engine *e = arg;
+
         e->command = NULL;
         if (status != 0 || !container_probed(e->trying, out, &e->host)) {
                 log_info("msg=\"a container engine does not work\" engine=%s error=\"%s\"",
@@ -270,6 +278,7 @@ static void on_probe(void *arg, int status, struct str out, struct str errors)
 static void probe(struct engine *e)
 {
         ARGS_CLEANUP struct args words = {0};
+
         container_probe(&e->settings, e->trying, &words);
         e->command = containers_ask(e, NULL, &words, on_probe, e);
 }
@@ -278,6 +287,7 @@ static void probe(struct engine *e)
 static void try_next(struct engine *e)
 {
         size_t i = 0;
+
         if (!e->settings.automatic) {
                 timer_start(e->timer, AGAIN_MS);
                 answered(e);
@@ -298,6 +308,7 @@ static void try_next(struct engine *e)
 static void on_timer(void *arg)
 {
         struct engine *e = arg;
+
         if (e->settings.automatic)
                 try_next(e);
         else
@@ -309,6 +320,7 @@ static void on_timer(void *arg)
 static bool same_lines(const struct config_list *a, const struct config_list *b)
 {
         bool same = a->n == b->n;
+
         for (size_t i = 0; same && i < a->n; i++)
                 same = !strcmp(a->v[i], b->v[i]);
         return same;
@@ -327,6 +339,7 @@ int containers_queue(struct queue *q, struct err *err)
         struct agent *a = q->a;
         const struct config_list *lines = &q->config->container;
         bool remote = !queue_is_local(q);
+
         for (struct engine *e = a->engines; e; e = e->next)
                 if (e->remote == remote && same_lines(e->lines, lines)) {
                         q->engine = e;
@@ -361,6 +374,7 @@ int containers_queue(struct queue *q, struct err *err)
 void containers_close(struct agent *a)
 {
         struct engine *e, *next;
+
         for (e = a->engines; e; e = next) {
                 next = e->next;
                 command_cancel(e->command);
@@ -386,6 +400,7 @@ static void on_removed(void *arg, int status, struct str out, struct str errors)
 static bool removed_again(struct removal *r)
 {
         ARGS_CLEANUP struct args words = {0};
+
         if (r->e->a->users_path || ++r->tries >= REMOVE_TRIES)
                 return false;
         container_remove(&r->e->settings, r->e->host.engine, r->name, &words);
@@ -397,6 +412,7 @@ static void on_removed(void *arg, int status, struct str out, struct str errors)
 {
         struct removal *r = arg;
         bool failed = status != 0 && str_search(errors, STR("No such container")) < 0;
+
         (void)out;
         if (r->e->host.engine == CONTAINER_PODMAN)
                 container_left_kill(r->name);
@@ -421,6 +437,7 @@ void containers_remove(struct engine *e, const struct attempt *at, const char *n
 {
         ARGS_CLEANUP struct args words = {0};
         struct removal *r = mem_new(struct removal);
+
         container_remove(&e->settings, e->host.engine, name, &words);
         r->e = e;
         r->name = mem_dupz(name);
@@ -442,6 +459,7 @@ static void on_left(void *arg, int status, struct str out, struct str errors)
 {
         struct engine *e = arg;
         struct str line;
+
         e->command = NULL;
         if (e->relist)
                 list_images(e);
@@ -452,6 +470,7 @@ static void on_left(void *arg, int status, struct str out, struct str errors)
                 struct run_id id;
                 const struct attempt *at;
                 MEM_CLEANUP char *name = str_dupz(line);
+
                 if (!container_name_read(line, &id))
                         continue;
                 at = agent_find(e->a, id.request, id.member, id.fence);
@@ -466,6 +485,7 @@ void containers_sweep(struct agent *a)
 {
         for (struct engine *e = a->engines; e; e = e->next) {
                 ARGS_CLEANUP struct args words = {0};
+
                 if (e->swept || !a->swept || !e->works || e->unasked || e->command)
                         continue;
                 e->swept = true;

@@ -39,6 +39,7 @@
 static void __attribute__((noreturn, format(printf, 2, 3))) stop(int code, const char *fmt, ...)
 {
         va_list ap;
+
         va_start(ap, fmt);
         vdprintf(2, fmt, ap);
         va_end(ap);
@@ -54,6 +55,7 @@ static void check_mount(const char *text)
                            inode = *end == ':' ? strtoull(end + 1, &end, 16) : 0;
         const char *path = *end == ':' ? end + 1 : "";
         int fd = open(path, O_PATH | O_CLOEXEC);
+
         if (fd < 0 || fstat(fd, &st) < 0)
                 stop(125, "Error: drover-init cannot look at the mount %s: %s\n", path, strerror(errno));
         if (st.st_dev != device || st.st_ino != inode)
@@ -66,8 +68,10 @@ static void check_mounts(char **envp)
 {
         char **to = envp;
         unsigned checked = 0;
+
         for (; *envp; envp++) {
                 const char *value = strchr(*envp, '=');
+
                 if (!strncmp(*envp, MOUNT_VARIABLE, sizeof(MOUNT_VARIABLE) - 1) && value) {
                         check_mount(value + 1);
                         checked++;
@@ -101,6 +105,7 @@ int main(int argc, char **argv)
 {
         sigset_t all, old;
         int first = argc > 1 && !strcmp(argv[1], "--") ? 2 : 1, status, signal_number;
+
         if (argc <= first)
                 stop(125, "Error: usage: drover-init -- PROGRAM ARGUMENT...\n");
         prctl(PR_SET_DUMPABLE, 0, 0, 0,

@@ -19,6 +19,7 @@ static bool may_be_monitor(long pid)
 {
         BUF_CLEANUP struct buf status = {0};
         char path[64], uid[32];
+
         snprintf(path, sizeof(path), "/proc/%ld/status", pid);
         snprintf(uid, sizeof(uid), "\nUid:\t%u\t", (unsigned)geteuid());
         return fs_read(AT_FDCWD, path, 1 << 16, &status, NULL) == 0 &&
@@ -33,6 +34,7 @@ static bool is_monitor(long pid, const char *name)
         struct str rest, word;
         char path[64];
         bool monitor = false, first = true;
+
         if (!may_be_monitor(pid))
                 return false;
         snprintf(path, sizeof(path), "/proc/%ld/cmdline", pid);
@@ -54,11 +56,13 @@ static void kill_children(long pid, int depth)
         BUF_CLEANUP struct buf list = {0};
         struct str rest, word;
         char path[64];
+
         snprintf(path, sizeof(path), "/proc/%1$ld/task/%1$ld/children", pid);
         if (depth == DEPTH_MAX || fs_read(AT_FDCWD, path, 1 << 20, &list, NULL) < 0)
                 return;
         for (rest = buf_view(&list); str_word(&rest, &word);) {
                 uint64_t child;
+
                 if (str_to_u64(word, &child) != 0 || child <= 1)
                         continue;
                 kill_children((long)child, depth + 1);
@@ -70,8 +74,10 @@ void container_left_kill(const char *name)
 {
         DIR *dir = opendir("/proc");
         struct dirent *e;
+
         while (dir && (e = readdir(dir))) {
                 long pid = strtol(e->d_name, NULL, 10);
+
                 if (pid > 1 && is_monitor(pid, name))
                         kill_children(pid, 0);
         }

@@ -35,6 +35,7 @@ static void add_seen(struct mounts *m, const char *path, int fd)
 {
         BUF_CLEANUP struct buf word = {0};
         struct stat st;
+
         if (fstat(fd, &st) < 0)
                 st = (struct stat){0}; /* no file has this inode */
         buf_printf(&word, MOUNT_VARIABLE "%zu=%llx:%llx:%s", m->seen.n / 2, (unsigned long long)st.st_dev,
@@ -56,6 +57,7 @@ static int open_beneath(int folder, const char *name)
         struct open_how how = {.flags = O_PATH | O_CLOEXEC, /* O_NOFOLLOW would open a last link itself */
                                .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
         int fd = (int)syscall(SYS_openat2, folder, name, &how, sizeof(how));
+
         return fd < 0 ? -errno : fd;
 }
 
@@ -65,8 +67,10 @@ static int add_parts(const struct attempt *at, const struct container_job *job, 
 {
         const struct job_template *t = at->t->m;
         int r = 0;
+
         for (size_t i = 0; i < t->mount_count && r == 0; i++) {
                 BUF_CLEANUP struct buf name = {.max = 65536}, to = {.max = 65536}, from = {0};
+
                 r = expand_text(at, t->mounts[i].name, &name, err);
                 if (r == 0)
                         r = expand_text(at, t->mounts[i].path, &to, err);
@@ -92,6 +96,7 @@ static int open_shown(const struct attempt *at, const char *path, int flags, str
 {
         int fd = open(path, O_PATH | O_CLOEXEC | flags);
         int r = fd < 0 ? -errno : hidden_check(at->a->hidden, fd);
+
         if (r == 0)
                 return fd;
         if (fd >= 0)
@@ -113,10 +118,12 @@ static bool is_mounted(const struct mounts *m, const char *to)
 static int cover(const char *path, int fd, char *name, struct mounts *m, struct err *err)
 {
         BUF_CLEANUP struct buf covered = {0};
+
         buf_printf(&covered, "%s/%s", strcmp(path, "/") ? path : "", name);
         args_add(&m->covered, buf_view(&covered));
         for (char *slash = name; (slash = strchr(slash, '/')); *slash++ = '/') {
                 BUF_CLEANUP struct buf at = {0};
+
                 *slash = 0;
                 buf_printf(&at, "%s/%s", strcmp(path, "/") ? path : "", name);
                 if (is_mounted(m, buf_z(&at)))
@@ -136,6 +143,7 @@ static int show(const struct attempt *at, const char *path, int flags, struct mo
         char *name;
         struct err why;
         int fd = open_shown(at, path, flags, &why), r = 0;
+
         if (fd < 0 && fd != -EINVAL && !is_ours(at))
                 return 0; /* the engine reports it */
         if (fd < 0)
@@ -152,6 +160,7 @@ static int show(const struct attempt *at, const char *path, int flags, struct mo
 int mounts_find(const struct attempt *at, struct container_job *job, struct mounts *m, struct err *err)
 {
         char name[64];
+
         sandbox_name(at, name);
         int sandbox = openat(at->a->jobs, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (sandbox < 0)

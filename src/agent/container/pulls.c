@@ -35,6 +35,7 @@ void pulls_close(struct engine *e)
 {
         while (e->pulls) {
                 struct pull *p = e->pulls;
+
                 e->pulls = p->next;
                 pull_free(p);
         }
@@ -45,6 +46,7 @@ static void pull_end(struct pull *p, const char *why, bool passes)
 {
         struct engine *e = p->e;
         struct pull **link = &e->pulls;
+
         while (*link != p)
                 link = &(*link)->next;
         *link = p->next;
@@ -53,6 +55,7 @@ static void pull_end(struct pull *p, const char *why, bool passes)
         for (size_t i = 0; i < p->waiting.n; i++) {
                 const struct attempt_name *n = &p->waiting.v[i];
                 struct attempt *at = agent_find(e->a, n->request, n->member, n->fence);
+
                 if (!at || at->container.pull != p)
                         continue;
                 at->container.pull = NULL;
@@ -77,6 +80,7 @@ static void on_pulled(void *arg, int status, struct str out, struct str errors)
 {
         struct pull *p = arg;
         BUF_CLEANUP struct buf why = {0};
+
         (void)out;
         p->command = NULL;
         if (status != 0) {
@@ -94,6 +98,7 @@ static void pull_start(struct pull *p)
 {
         ARGS_CLEANUP struct args words = {0};
         struct engine *e = p->e;
+
         p->pulling = true;
         container_pull(&e->settings, e->host.engine, p->image, &words);
         log_info("msg=\"pulling an image\" image=\"%s\"", p->image);
@@ -107,6 +112,7 @@ static void on_exists(void *arg, int status, struct str out, struct str errors)
 {
         struct pull *p = arg;
         BUF_CLEANUP struct buf why = {0};
+
         (void)out;
         (void)errors;
         p->command = NULL;
@@ -125,6 +131,7 @@ static void on_exists(void *arg, int status, struct str out, struct str errors)
 static struct pull *pull_of(struct engine *e, const char *image, bool always)
 {
         ARGS_CLEANUP struct args words = {0};
+
         for (struct pull *p = e->pulls; p; p = p->next)
                 if (!p->unwanted && !strcmp(p->image, image) && (p->pulling || !always))
                         return p;
@@ -147,6 +154,7 @@ static struct pull *pull_of(struct engine *e, const char *image, bool always)
 bool containers_want(struct attempt *at)
 {
         struct engine *e = at->q->engine;
+
         if (!e || e->unasked)
                 return true;
         for (size_t i = 0; i < at->t->m->step_count; i++) {
@@ -155,6 +163,7 @@ bool containers_want(struct attempt *at)
                 struct err err = {""};
                 bool always = e->settings.pull == CONTAINER_ALWAYS ||
                               (e->settings.pull != CONTAINER_NEVER && step->container_pull_always);
+
                 if (!*step->container || (always && i < at->container.imaged))
                         continue;
                 int r = container_step_image(at, step, &image, &err);
@@ -183,6 +192,7 @@ bool containers_want(struct attempt *at)
 void containers_forget(struct attempt *at)
 {
         struct pull *p = at->container.pull;
+
         at->container.pull = NULL;
         if (!p || --p->wanted > 0 || at->a->stopping)
                 return;
@@ -194,6 +204,7 @@ void containers_forget(struct attempt *at)
 bool containers_pulling(const struct attempt *at, struct buf *out, int64_t *ret_since_ms)
 {
         const struct pull *p = at->container.pull;
+
         if (!p)
                 return false;
         buf_printf(out, "fetching the image %s", p->image);

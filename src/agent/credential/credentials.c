@@ -38,6 +38,7 @@ static struct credential *find_credential(const struct agent *a, uint64_t reques
                                           const char *name)
 {
         BUF_CLEANUP struct buf key = {0};
+
         key_of(&key, request, part, name);
         return map_get(a->credentials, buf_view(&key));
 }
@@ -64,10 +65,13 @@ static void hold(struct attempt *at)
 {
         const struct job_template *m = at->t->m;
         struct agent *a = at->a;
+
         for (size_t i = 0; at->credential_count < m->credential_count; i++, at->credential_count++) {
                 struct credential *c = of(at, i);
+
                 if (!c) {
                         BUF_CLEANUP struct buf key = {0};
+
                         c = mem_new(struct credential);
                         c->request = at->request;
                         c->part = at->part;
@@ -95,6 +99,7 @@ void credentials_release(struct attempt *at)
         for (size_t i = 0; i < at->credential_count; i++) {
                 struct credential *c = of(at, i);
                 BUF_CLEANUP struct buf key = {0};
+
                 if (!c || --c->refs > 0)
                         continue;
                 key_of(&key, c->request, c->part, c->name);
@@ -107,6 +112,7 @@ void credentials_release(struct attempt *at)
 int credentials_want(struct attempt *at, struct err *err)
 {
         const struct job_template *m = at->t->m;
+
         for (size_t i = 0; i < m->credential_count; i++)
                 if (!name_ok(m->credentials[i]))
                         return err_set(err, -EINVAL, "'%s' cannot be the name of a credential",
@@ -114,6 +120,7 @@ int credentials_want(struct attempt *at, struct err *err)
         hold(at);
         for (size_t i = 0; i < m->credential_count; i++) {
                 const struct credential *c = of(at, i);
+
                 if (!c->here)
                         return 1;
                 if (c->error)
@@ -135,6 +142,7 @@ void credentials_each(const struct attempt *at, void (*fn)(void *arg, const char
         for (size_t i = 0; i < at->credential_count; i++) {
                 const struct credential *c = of(at, i);
                 BUF_CLEANUP struct buf file = {0};
+
                 if (!c || !c->here || c->error)
                         continue;
                 file_of(c, &file);
@@ -149,6 +157,7 @@ struct writing {
 static void write_one(void *arg, const char *file, struct str data)
 {
         struct writing *w = arg;
+
         if (w->result == 0)
                 w->result = credential_write(w->sandbox, file, data);
 }
@@ -157,6 +166,7 @@ static int write_all(struct attempt *at)
 {
         struct writing w = {0};
         char name[64];
+
         sandbox_name(at, name);
         w.sandbox = openat(at->a->jobs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (w.sandbox < 0)
@@ -169,6 +179,7 @@ static int write_all(struct attempt *at)
 void credentials_drop(struct attempt *at)
 {
         char name[64];
+
         sandbox_name(at, name);
         int sandbox = at->a->users_path
                               ? -1
@@ -195,10 +206,12 @@ void credentials_names(const struct attempt *at, struct buf *out)
 void credentials_hand_on(struct attempt *at)
 {
         struct runner *r = at->q->backend->runner;
+
         for (size_t i = 0; i < at->credential_count && is_handed_on(at); i++) {
                 const struct credential *c = of(at, i);
                 const struct run_credential one = {c ? c->name : NULL, c ? c->type : NULL,
                                                    c ? buf_view(&c->data) : STR_NONE};
+
                 if (c && c->here && !c->error)
                         r->kind->credential(r, attempt_task(at), &one);
         }
@@ -245,12 +258,14 @@ void credentials_env(const struct attempt *at, const char *sandbox, struct args 
         } first[] = {{"proxy", "X509_USER_PROXY"},
                      {"token", "BEARER_TOKEN_FILE"},
                      {"s3", "AWS_SHARED_CREDENTIALS_FILE"}};
+
         if (at->credential_count == 0 || is_handed_on(at))
                 return;
         for (size_t k = 0; k < sizeof(first) / sizeof(*first); k++)
                 for (size_t i = 0; i < at->credential_count; i++) {
                         const struct credential *c = of(at, i);
                         BUF_CLEANUP struct buf line = {0};
+
                         if (!c || !c->here || strcmp(c->type, first[k].type) != 0)
                                 continue;
                         buf_printf(&line, "%s=%s/" SANDBOX_CREDENTIALS "/", first[k].variable, sandbox);
@@ -268,6 +283,7 @@ void credentials_words(const struct attempt *at, struct args *argv)
         for (size_t i = 0; i < at->credential_count; i++) {
                 const struct credential *c = of(at, i);
                 BUF_CLEANUP struct buf word = {0};
+
                 if (!c || !c->here || c->error)
                         continue;
                 buf_printf(&word, "credential=%s\t" SANDBOX_CREDENTIALS "/", c->type);
@@ -282,8 +298,10 @@ void credentials_words(const struct attempt *at, struct args *argv)
 struct file_credential *credentials_list(const struct attempt *at)
 {
         struct file_credential *list = mem_zalloc((at->credential_count + 1) * sizeof(*list));
+
         for (size_t i = 0; i < at->credential_count; i++) {
                 const struct credential *c = of(at, i);
+
                 if (c && c->here)
                         list[i] = (struct file_credential){str_of(c->name), str_of(c->urls),
                                                            !strcmp(c->type, "s3")};
@@ -296,6 +314,7 @@ static struct credential *find_for(const struct attempt *at, struct str url)
         MEM_CLEANUP struct file_credential *list = credentials_list(at);
         const struct file_asker asker = {.credentials = list, .credential_count = at->credential_count};
         size_t i = file_asker_shows(&asker, url);
+
         return i < at->credential_count ? of(at, i) : NULL;
 }
 
@@ -304,6 +323,7 @@ static void say_expired(const struct credential *c, struct buf *out)
         time_t when = (time_t)(c->expires_ms / 1000);
         struct tm tm;
         char text[40];
+
         gmtime_r(&when, &tm);
         strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm);
         buf_printf(out, "the credential %s has expired, at %s", c->name, text);
@@ -334,6 +354,7 @@ int credentials_show(struct attempt *at, struct move_task *t, uint64_t *ret_vers
         if (has_expired(c)) {
                 BUF_CLEANUP struct buf words = {0};
                 MEM_CLEANUP char *url = move_url_shown(t->url);
+
                 say_expired(c, &words);
                 return err_set(err, -EACCES, "%s, and %s is not to be had without: drover credential add %s",
                                buf_z(&words), url, c->name);
@@ -346,6 +367,7 @@ int credentials_show(struct attempt *at, struct move_task *t, uint64_t *ret_vers
 bool credentials_denied(struct attempt *at, const char *url, uint64_t version, struct buf *words)
 {
         const struct credential *c = find_for(at, str_of(url));
+
         if (str_starts(str_of(url), STR("file://")))
                 return false;
         if (!version) {
@@ -375,6 +397,7 @@ static void keep_credential(struct credential *c, const struct credential_given 
 {
         static uint64_t versions;
         struct buf urls = {0};
+
         free(c->type);
         free(c->error);
         secret_deinit(&c->data);
@@ -393,6 +416,7 @@ static void keep_credential(struct credential *c, const struct credential_given 
 static bool is_same(const struct credential *c, const struct credential_given *m)
 {
         BUF_CLEANUP struct buf urls = {0};
+
         add_urls(m, &urls);
         return c->here && !c->error && c->data.n == m->data.n && str_eqz(buf_view(&urls), c->urls) &&
                !memcmp(c->data.p, m->data.p, c->data.n);
@@ -411,6 +435,7 @@ static bool holds(const struct attempt *at, const struct credential_given *m)
 void credentials_given(struct agent *a, const struct credential_given *m)
 {
         struct credential *c = find_credential(a, m->request, m->part, m->name);
+
         if (!c || (c->here && !c->error && *m->error))
                 return; /* a job keeps the credential that it has */
         bool same = is_same(c, m);
@@ -430,9 +455,11 @@ void credentials_greeted(struct agent *a)
 {
         struct str key;
         void *v;
+
         /* attempts of an earlier agent have their files */
         for (size_t at = 0; map_next(a->attempts, &at, &key, &v);) {
                 struct attempt *one = v;
+
                 if (one->adopted && one->t->m->credential_count && !one->credential_count &&
                     one->state <= ATTEMPT_RUNNING) {
                         one->credentials_placed = true;

@@ -99,8 +99,10 @@ static int environments_write(struct agent *a, bool durable)
 {
         struct environments *all = a->environments;
         BUF_CLEANUP struct buf body = {0}, text = {0};
+
         for (const struct lru_node *n = all->by_use.oldest; n; n = n->newer) {
                 const struct environment *e = container_of(n, struct environment, use);
+
                 pack_u64(&body, e->kind);
                 pack_str(&body, str_make((const char *)e->sha256, 32));
                 pack_str(&body, str_of(e->maker));
@@ -121,6 +123,7 @@ static int environments_write(struct agent *a, bool durable)
 static bool has_another(const struct environment *e)
 {
         const struct environment *o = e->a->environments->first;
+
         while (o && (o == e || !o->ready || o->kind != e->kind || memcmp(o->sha256, e->sha256, 32) != 0))
                 o = o->next;
         return o != NULL;
@@ -129,6 +132,7 @@ static bool has_another(const struct environment *e)
 static void environment_told(struct agent *a, const struct environment *e, bool here)
 {
         BUF_CLEANUP struct buf url = {0};
+
         if (has_another(e))
                 return;
         environment_url(e->kind, e->sha256, &url);
@@ -142,6 +146,7 @@ static void read_index(struct agent *a)
 {
         struct environments *all = a->environments;
         BUF_CLEANUP struct buf text = {0};
+
         if (fs_read(a->dir, INDEX, INDEX_MAX, &text, NULL) < 0)
                 return;
         struct unpack u = unpack_from(buf_view(&text));
@@ -154,6 +159,7 @@ static void read_index(struct agent *a)
                 enum environment_kind kind = (enum environment_kind)unpack_max(&u, ENVIRONMENT_KINDS - 1);
                 struct str sum = unpack_str(&u), maker = unpack_str(&u), user = unpack_str(&u);
                 uint64_t number = unpack_u64(&u), bytes = unpack_u64(&u);
+
                 environment_folder(number, name);
                 if (u.bad || sum.n != 32 || faccessat(a->jobs, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
                         continue;
@@ -187,6 +193,7 @@ static void remove_folder(struct agent *a, const char *name)
         BUF_CLEANUP struct buf path = {0};
         ARGS_CLEANUP struct args argv = {0};
         struct child *child;
+
         if (a->users_path) {
                 stage_remove(a, name, 0, 0, 0);
                 return;
@@ -207,6 +214,7 @@ static void remove_folder(struct agent *a, const char *name)
 static void environment_free(struct environments *all, struct environment *e)
 {
         struct environment **link = &all->first;
+
         while (*link != e)
                 link = &(*link)->next;
         *link = e->next;
@@ -221,6 +229,7 @@ static void environment_free(struct environments *all, struct environment *e)
 static void environment_drop(struct agent *a, struct environment *e)
 {
         char name[32];
+
         environment_folder(e->number, name);
         if (e->ready) {
                 lru_take(&a->environments->by_use, &e->use);
@@ -241,6 +250,7 @@ static void environment_evict(void *arg, struct lru_node *n)
 static void environments_trim(struct agent *a)
 {
         struct environments *all = a->environments;
+
         lru_trim(&all->by_use, a->config.environments_bytes, environment_evict, a);
         if (all->dirty)
                 environments_write(a, false);
@@ -252,6 +262,7 @@ bool environments_folder(struct agent *a, const char *name)
                 return false;
         for (const struct environment *e = a->environments->first; e; e = e->next) {
                 char known[32];
+
                 environment_folder(e->number, known);
                 if (!strcmp(known, name))
                         return true;
@@ -297,8 +308,10 @@ static const char script[] =
 static void add_words(struct str errors, struct buf *out)
 {
         struct str all = str_trim(errors), kept = STR_NONE, line;
+
         for (size_t end = all.n; end > 0;) {
                 size_t start = (size_t)(str_rfind(str_head(all, end), '\n') + 1);
+
                 if (kept.n && all.n - start > WORDS_MAX)
                         break;
                 kept = str_skip(all, start);
@@ -315,6 +328,7 @@ static void add_words(struct str errors, struct buf *out)
 static bool read_size(struct str out, uint64_t *ret_bytes)
 {
         struct str kib;
+
         out = str_trim(out);
         if (!str_word(&out, &kib) || str_to_u64(kib, ret_bytes) != 0 || *ret_bytes > SIZE_KIB_MAX)
                 return false;
@@ -326,10 +340,12 @@ static bool read_size(struct str out, uint64_t *ret_bytes)
 static struct name_list take_waiting(struct environment *e)
 {
         struct name_list waiting = e->waiting;
+
         e->waiting = (struct name_list){0};
         for (size_t i = 0; i < waiting.n; i++) {
                 const struct attempt_name *n = &waiting.v[i];
                 struct attempt *at = agent_find(e->a, n->request, n->member, n->fence);
+
                 if (at && at->environment.making == e)
                         at->environment.making = NULL;
         }
@@ -343,6 +359,7 @@ static void tell_waiting(struct agent *a, struct name_list *waiting, const char 
         for (size_t i = 0; i < waiting->n; i++) {
                 const struct attempt_name *n = &waiting->v[i];
                 struct attempt *at = agent_find(a, n->request, n->member, n->fence);
+
                 if (!at || at->state != ATTEMPT_STAGING || !at->environment.waits)
                         continue;
                 at->environment.waits = false;
@@ -364,6 +381,7 @@ static void made(struct environment *e, uint64_t bytes)
         struct agent *a = e->a;
         struct environments *all = a->environments;
         struct name_list waiting = take_waiting(e);
+
         e->ready = true;
         e->unwanted = false;
         e->use.bytes = bytes;
@@ -395,6 +413,7 @@ static void not_made(struct environment *e, int status, struct str errors)
         struct agent *a = e->a;
         struct name_list waiting = take_waiting(e);
         BUF_CLEANUP struct buf why = {.max = 1024};
+
         buf_printf(&why, "cannot make the %s of %s: ", environment_words[e->kind], e->file);
         add_words(errors, &why);
         if (!e->unwanted)
@@ -409,6 +428,7 @@ static void on_made(void *arg, int status, struct str out, struct str errors)
         struct environment *e = arg;
         struct agent *a = e->a;
         uint64_t bytes = 0;
+
         e->command = NULL;
         if (status == 0 && read_size(out, &bytes))
                 made(e, bytes);
@@ -427,6 +447,7 @@ static bool passes(const char *variable)
                 "no_proxy=",      "all_proxy=", "HTTP_PROXY=", "HTTPS_PROXY=",
                 "NO_PROXY=",      "ALL_PROXY=", "SSL_CERT_",   "REQUESTS_CA_BUNDLE=",
                 "CURL_CA_BUNDLE="};
+
         for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
                 if (!strncmp(variable, heads[i], strlen(heads[i])))
                         return true;
@@ -447,6 +468,7 @@ static void maker_words(const struct agent *a, enum environment_kind kind, struc
 {
         const struct environments *all = a->environments;
         bool python = kind == ENVIRONMENT_PYTHON;
+
         args_add(argv, STR("/bin/sh"));
         args_add(argv, STR("-c"));
         args_add(argv, str_of(script));
@@ -461,6 +483,7 @@ static void maker_words(const struct agent *a, enum environment_kind kind, struc
 static uint64_t next_number(struct environments *all)
 {
         uint64_t now = (uint64_t)clock_wall_ms();
+
         all->last_number = now > all->last_number ? now : all->last_number + 1;
         return all->last_number;
 }
@@ -474,12 +497,14 @@ static int environment_make(struct attempt *at, enum environment_kind kind, cons
         ARGS_CLEANUP struct args argv = {0}, env = {0};
         char name[32];
         int fd = contents ? cache_open_contents(a->cache, contents) : -ENOENT;
+
         if (fd < 0)
                 return err_set(err, -EINVAL, "%s did not come: %s", file->name, strerror(-fd));
         uint64_t number = next_number(all);
         environment_folder(number, name);
         if (!a->users_path && mkdirat(a->jobs, name, 0700) < 0) {
                 int r = -errno;
+
                 close(fd);
                 return err_set(err, -EINVAL, "cannot make a folder for the %s of %s: %s",
                                environment_words[kind], file->name, strerror(-r));
@@ -518,6 +543,7 @@ static int environment_make(struct attempt *at, enum environment_kind kind, cons
 void environments_attributes(const struct queue *q, struct buf *out)
 {
         const struct environments *all = q->a->environments;
+
         if (!all || !all->probed || !strcmp(q->config->runner, "drover"))
                 return;
         if (all->python)
@@ -532,12 +558,14 @@ static void find_conda(struct agent *a)
                                                                                                  "condabin"};
         struct environments *all = a->environments;
         BUF_CLEANUP struct buf path = {0};
+
         if (a->config.conda)
                 buf_addz(&path, strcmp(a->config.conda, "none") != 0 ? a->config.conda : "");
         for (size_t i = 0; i < 3 && !a->config.conda && !path.n; i++)
                 machine_find_program(names[i], &path);
         for (size_t i = 0; i < a->queue_count * 6 && !a->config.conda && !path.n; i++) {
                 const char *root = a->queues[i / 6]->config->conda_root;
+
                 if (root)
                         buf_printf(&path, "%s/%s/%s", root, folders[i / 3 % 2], names[i % 3]);
                 if (root && access(buf_z(&path), X_OK) < 0)
@@ -552,6 +580,7 @@ static void find_conda(struct agent *a)
 static void go_on(struct agent *a)
 {
         struct name_list waiting = a->environments->waiting;
+
         a->environments->waiting = (struct name_list){0};
         tell_waiting(a, &waiting, NULL, false);
 }
@@ -567,6 +596,7 @@ static void on_probed(void *arg, int status, struct str out, struct str errors)
         struct agent *a = arg;
         struct environments *all = a->environments;
         struct str tag, version;
+
         all->probe = NULL;
         all->probed = true;
         if (status == 0 && str_word(&out, &tag) && str_word(&out, &version)) {
@@ -586,6 +616,7 @@ static void environments_probe(struct agent *a)
 {
         struct environments *all = a->environments;
         ARGS_CLEANUP struct args words_of = {0};
+
         timer_stop(all->timer);
         find_conda(a);
         if (!strcmp(a->config.python, "none")) {
@@ -607,6 +638,7 @@ static struct environment *find_environment(const struct attempt *at, enum envir
         const struct environments *all = at->a->environments;
         const char *maker = environments_maker(all, kind);
         struct environment *e = all->first;
+
         while (e && (e->unwanted || e->kind != kind || memcmp(e->sha256, sha256, 32) != 0 ||
                      strcmp(e->user, environment_user(at)) != 0 ||
                      (!any_maker && (!maker || strcmp(e->maker, maker) != 0))))
@@ -624,6 +656,7 @@ static void wait_in(struct attempt *at, struct name_list *list)
 static bool is_there(const struct environment *e)
 {
         char path[64];
+
         snprintf(path, sizeof(path), ENVIRONMENT_FOLDER "%llu/env", (unsigned long long)e->number);
         return faccessat(e->a->jobs, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
@@ -631,6 +664,7 @@ static bool is_there(const struct environment *e)
 static void take_environment(struct attempt *at, struct environment *e)
 {
         struct environments *all = at->a->environments;
+
         at->environment.used = e;
         e->use.pins++;
         lru_use(&all->by_use, &e->use);
@@ -642,6 +676,7 @@ int environments_want(struct attempt *at, struct err *err)
         struct environments *all = at->a->environments;
         enum environment_kind kind;
         const struct spool_ref *file = environment_file(at, &kind);
+
         if (at->environment.used)
                 return 0;
         if (!file)
@@ -683,6 +718,7 @@ int environments_want(struct attempt *at, struct err *err)
 void environments_forget(struct attempt *at)
 {
         struct environment *e = at->environment.making;
+
         at->environment.making = NULL;
         at->environment.waits = false;
         if (e && --e->wanted == 0 && !at->a->stopping)
@@ -692,6 +728,7 @@ void environments_forget(struct attempt *at)
 bool environments_making(const struct attempt *at, struct buf *out, int64_t *ret_since_ms)
 {
         const struct environment *e = at->environment.making;
+
         if (!e)
                 return false;
         buf_printf(out, "making the %s of %s", environment_words[e->kind], e->file);
@@ -704,6 +741,7 @@ void environments_adopt(struct attempt *at)
         enum environment_kind kind;
         const struct spool_ref *file = environment_asked(at) ? environment_file(at, &kind) : NULL;
         struct environment *e = file ? find_environment(at, kind, file->sha256, true) : NULL;
+
         if (e)
                 take_environment(at, e);
 }
@@ -711,6 +749,7 @@ void environments_adopt(struct attempt *at)
 void environments_release(struct attempt *at)
 {
         struct environment *e = at->environment.used;
+
         at->environment.used = NULL;
         if (e && --e->use.pins == 0 && !at->a->stopping)
                 environments_trim(at->a);
@@ -719,6 +758,7 @@ void environments_release(struct attempt *at)
 bool environments_path(const struct attempt *at, enum environment_kind *ret_kind, struct buf *out)
 {
         const struct environment *e = at->environment.used;
+
         if (!e)
                 return false;
         *ret_kind = e->kind;
@@ -731,6 +771,7 @@ bool environments_path(const struct attempt *at, enum environment_kind *ret_kind
 static void on_timer(void *arg)
 {
         struct agent *a = arg;
+
         if (!a->environments->probed && !a->environments->probe)
                 environments_probe(a);
 }
@@ -738,6 +779,7 @@ static void on_timer(void *arg)
 void environments_open(struct agent *a)
 {
         struct environments *all = a->environments = mem_new(struct environments);
+
         read_index(a);
         if (a->config.environments_bytes == 0)
                 return;
@@ -748,6 +790,7 @@ void environments_open(struct agent *a)
 void environments_close(struct agent *a)
 {
         struct environments *all = a->environments;
+
         if (!all)
                 return;
         if (all->dirty)

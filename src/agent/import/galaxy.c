@@ -38,6 +38,7 @@ void galaxy_deinit(struct galaxy_conf *c)
         }
         for (size_t i = 0; i < c->place_count; i++) {
                 struct galaxy_place *p = &c->places[i];
+
                 free(p->id);
                 free(p->runner);
                 free_words(&p->tags);
@@ -128,6 +129,7 @@ void galaxy_note(struct galaxy_conf *c, unsigned line, const char *fmt, ...)
         galaxy_add_word(&c->notes, STR_NONE, buf_view(&text), line);
         for (size_t i = c->notes.n - 1; i > 0 && c->notes.v[i - 1].line > line; i--) {
                 struct galaxy_word later = c->notes.v[i - 1];
+
                 c->notes.v[i - 1] = c->notes.v[i];
                 c->notes.v[i] = later;
         }
@@ -148,6 +150,7 @@ int galaxy_import(int argc, char **argv)
 
         if (argc != 1 || argv[0][0] == '-') {
                 bool help = argc == 1 && strcmp(argv[0], "--help") == 0;
+
                 fprintf(help ? stdout : stderr,
                         "usage: drover-agent import-galaxy FILE\n\n"
                         "Writes the queues of an agent's configuration to standard output, made of Galaxy's "

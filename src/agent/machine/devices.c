@@ -86,12 +86,14 @@ static int add_count(struct devices *d, struct device_set *s, struct str name, s
                      struct err *err)
 {
         uint64_t count;
+
         if (str_to_u64(number, &count) != 0 || count > DEVICES_MAX)
                 return err_set(err, -EINVAL,
                                STR_FMT ": a number up to %d, or a list of ids, not '" STR_FMT "'",
                                STR_ARG(name), DEVICES_MAX, STR_ARG(number));
         for (uint64_t i = 0; i < count; i++) {
                 BUF_CLEANUP struct buf id = {0};
+
                 buf_printf(&id, "%llu", (unsigned long long)i);
                 int r = add_one(d, s, name, buf_view(&id), err);
                 if (r < 0)
@@ -104,6 +106,7 @@ int devices_add(struct devices *d, struct device_set *s, struct str line, struct
 {
         struct str rest = line, name = {0}, word;
         int r = 0;
+
         str_cut(&rest, ' ', &name);
         bool ids = name.n && name.p[name.n - 1] == ':';
         if (ids)
@@ -120,8 +123,10 @@ int devices_add(struct devices *d, struct device_set *s, struct str line, struct
 static size_t count_devices(const struct devices *d, const struct device_set *s, const char *name, bool all)
 {
         size_t n = 0;
+
         for (size_t i = 0; i < s->n; i++) {
                 const struct device *one = &d->v[s->v[i]];
+
                 n += str_ieqz(str_of(name), one->name) && (all || !one->taken);
         }
         return n;
@@ -144,6 +149,7 @@ static void devices_names(const struct devices *d, const struct device_set *s,
         for (size_t i = 0; i < s->n; i++) {
                 const char *name = d->v[s->v[i]].name;
                 size_t first = 0;
+
                 while (!str_ieqz(str_of(name), d->v[s->v[first]].name))
                         first++;
                 if (first == i)
@@ -163,6 +169,7 @@ static void advertise(void *arg, const char *name)
 {
         struct advertising *a = arg;
         size_t left = devices_available(a->d, a->s, name), wanted = a->wanted(a->arg, name);
+
         buf_printf(a->out, "%s = %zu; Total%s = %zu; ", name, left > wanted ? left - wanted : 0, name,
                    devices_total(a->d, a->s, name));
 }
@@ -171,6 +178,7 @@ void devices_advertise(const struct devices *d, const struct device_set *s,
                        size_t (*wanted)(const void *arg, const char *name), const void *arg, struct buf *out)
 {
         struct advertising a = {d, s, wanted, arg, out};
+
         devices_names(d, s, advertise, &a);
 }
 
@@ -178,10 +186,12 @@ bool devices_take(struct devices *d, const struct device_set *s, const char *nam
                   struct buf *out)
 {
         size_t taken = 0;
+
         if (devices_available(d, s, name) < wanted)
                 return false;
         for (size_t i = 0; i < s->n && taken < wanted; i++) {
                 struct device *one = &d->v[s->v[i]];
+
                 if (one->taken || !str_ieqz(str_of(name), one->name))
                         continue;
                 one->taken = true;
@@ -199,6 +209,7 @@ bool devices_take(struct devices *d, const struct device_set *s, const char *nam
 void devices_each(struct str text, void (*fn)(void *arg, struct str name, struct str ids), void *arg)
 {
         struct str one, name;
+
         while (text.n && str_cut(&text, ';', &one))
                 if (one.n && str_cut(&one, '=', &name))
                         fn(arg, name, one);
@@ -213,8 +224,10 @@ static void mark(void *arg, struct str name, struct str ids)
 {
         struct marking *m = arg;
         struct str id;
+
         while (ids.n && str_cut(&ids, ',', &id)) {
                 struct device *one = find_device(m->d, name, id);
+
                 if (one)
                         one->taken = m->taken;
         }
@@ -223,5 +236,6 @@ static void mark(void *arg, struct str name, struct str ids)
 void devices_mark(struct devices *d, struct str text, bool taken)
 {
         struct marking m = {d, taken};
+
         devices_each(text, mark, &m);
 }

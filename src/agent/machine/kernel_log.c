@@ -11,6 +11,7 @@
 static bool says_so(struct str record, struct str part)
 {
         ptrdiff_t at = str_search(record, STR("oom-kill:"));
+
         return at >= 0 && str_search(str_skip(record, (size_t)at), part) >= 0;
 }
 
@@ -19,8 +20,10 @@ bool kernel_log_out_of_memory(struct str part)
         char record[RECORD_MAX];
         bool found = false;
         int fd = part.n ? open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
+
         for (unsigned i = 0; fd >= 0 && !found && i < RECORDS_MAX; i++) {
                 ssize_t n = read(fd, record, sizeof(record));
+
                 if (n > 0)
                         found = says_so(str_make(record, (size_t)n), part);
                 else if (n == 0 || errno != EPIPE) /* EPIPE: some were overwritten meanwhile */

@@ -23,6 +23,7 @@
 static uint64_t processors(void)
 {
         cpu_set_t set;
+
         CPU_ZERO(&set);
         return sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint64_t)CPU_COUNT(&set) * 1000 : 1000;
 }
@@ -30,6 +31,7 @@ static uint64_t processors(void)
 static void upper(char *to, size_t size, const char *from)
 {
         size_t i = 0;
+
         for (; from[i] && i + 1 < size; i++)
                 to[i] = from[i] >= 'a' && from[i] <= 'z' ? (char)(from[i] - 32) : from[i];
         to[i] = 0;
@@ -40,6 +42,7 @@ static void upper(char *to, size_t size, const char *from)
 static bool usable(const char *root, const char *path, int mode)
 {
         BUF_CLEANUP struct buf b = {0};
+
         buf_printf(&b, "%s%s", root, path);
         return access(buf_z(&b), mode) == 0;
 }
@@ -47,6 +50,7 @@ static bool usable(const char *root, const char *path, int mode)
 static bool find_program(const char *path, const char *name, struct buf *out)
 {
         struct str rest = str_of(path), dir;
+
         while (str_cut(&rest, ':', &dir)) {
                 if (dir.n == 0 || dir.p[0] != '/')
                         continue;
@@ -62,12 +66,14 @@ static bool find_program(const char *path, const char *name, struct buf *out)
 static bool has_program(const char *path, const char *name)
 {
         BUF_CLEANUP struct buf b = {0};
+
         return find_program(path, name, &b);
 }
 
 bool machine_find_program(const char *name, struct buf *out)
 {
         const char *path = getenv("PATH");
+
         return find_program(path ? path : "/usr/bin:/bin", name, out);
 }
 
@@ -83,6 +89,7 @@ static bool has_modules(const char *root)
 {
         static const char *const files[] = {"/etc/profile.d/modules.sh", "/etc/profile.d/lmod.sh",
                                             "/usr/share/modules/init/sh", "/usr/share/lmod/lmod/init/sh"};
+
         for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
                 if (usable(root, files[i], R_OK))
                         return true;
@@ -94,6 +101,7 @@ static void engines(const char *path, const char *root, struct buf *out)
 {
         static const char *const programs[] = {"apptainer", "singularity", "podman"};
         size_t n = 0;
+
         buf_addz(out, "ContainerEngines = {");
         for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++)
                 if (has_program(path, programs[i]))
@@ -107,8 +115,10 @@ static void engines(const char *path, const char *root, struct buf *out)
 static void os_release(struct str text, const char *name, struct buf *out)
 {
         struct str line;
+
         while (str_cut(&text, '\n', &line)) {
                 struct str key;
+
                 if (!str_cut(&line, '=', &key) || !str_eqz(key, name))
                         continue;
                 for (size_t i = 0; i < line.n; i++)
@@ -124,6 +134,7 @@ static void distribution(const char *root, struct buf *out)
 {
         BUF_CLEANUP struct buf path = {0}, text = {0}, name = {0}, version = {0}, whole = {0};
         char *end;
+
         buf_printf(&path, "%s/etc/os-release", root);
         if (fs_read(AT_FDCWD, buf_z(&path), 65536, &text, NULL) < 0)
                 return;
@@ -148,6 +159,7 @@ static void distribution(const char *root, struct buf *out)
 static struct str cpuinfo(struct str text, const char *name)
 {
         struct str line, key;
+
         while (str_cut(&text, '\n', &line))
                 if (str_cut(&line, ':', &key) && str_eqz(str_trim(key), name))
                         return str_trim(line);
@@ -158,6 +170,7 @@ static bool has_flags(struct str flags, const char *names)
 {
         struct str wanted = str_of(names), name, rest, one;
         bool all = true;
+
         while (all && str_word(&wanted, &name)) {
                 all = false;
                 for (rest = flags; !all && str_word(&rest, &one);)
@@ -178,6 +191,7 @@ static void processor_extensions(struct str flags, struct buf *out)
                 {"has_avx2", "avx2"},         {"has_avx512f", "avx512f"},
                 {"has_avx512dq", "avx512dq"}, {"has_avx512dnni", "avx512_vnni"}};
         unsigned level = 0;
+
         if (!has_flags(flags, "lm sse2"))
                 return;
         while (level < 3 && has_flags(flags, levels[level]))
@@ -194,6 +208,7 @@ void machine_processors(const char *root, struct buf *out)
 {
         BUF_CLEANUP struct buf path = {0}, text = {0}, most = {0};
         unsigned long khz = 0;
+
         buf_printf(&path, "%s/proc/cpuinfo", root);
         if (fs_read(AT_FDCWD, buf_z(&path), 16 << 20, &text, NULL) < 0)
                 return;
@@ -218,6 +233,7 @@ void machine_capabilities(const char *path, const char *root, struct buf *out)
                                                                                            "cwltool",
                                                                                            "cwl-runner",
                                                                                            NULL};
+
         distribution(root, out);
         engines(path, root, out);
         buf_printf(out, "HasConda = %s; ", has_any(path, conda) ? "true" : "false");
@@ -229,6 +245,7 @@ void machine_capabilities(const char *path, const char *root, struct buf *out)
 static int by_number(const void *a, const void *b)
 {
         unsigned long x = *(const unsigned long *)a, y = *(const unsigned long *)b;
+
         return (x > y) - (x < y);
 }
 
@@ -237,11 +254,13 @@ void machine_gpus(const char *root, struct buf *out)
         BUF_CLEANUP struct buf path = {0};
         unsigned long found[GPUS_MAX];
         size_t n = 0;
+
         buf_printf(&path, "%s/dev", root);
         DIR *dir = opendir(buf_z(&path));
         struct dirent *e;
         while (dir && (e = readdir(dir)) && n < GPUS_MAX) {
                 char *end;
+
                 if (strncmp(e->d_name, "nvidia", 6) != 0 || e->d_name[6] < '0' || e->d_name[6] > '9')
                         continue;
                 found[n] = strtoul(e->d_name + 6, &end, 10);
@@ -262,6 +281,7 @@ void machine_measure(struct machine *m, int dir)
         int64_t now = clock_boot_ms();
         double load;
         struct statvfs v;
+
         if (m->measured_ms && now - m->measured_ms < MEASURE_MS)
                 return;
         m->measured_ms = now;
@@ -297,6 +317,7 @@ void machine_init(struct machine *m)
 {
         struct utsname u;
         const char *path = getenv("PATH");
+
         uname(&u);
         *m = (struct machine){.inodes_free = UINT64_MAX,
                               .cpus_milli = processors(),

@@ -58,6 +58,7 @@ static void refuses_names(void **state)
                 struct devices *d = devices_new();
                 struct device_set s = {0};
                 struct err err = {""};
+
                 assert_int_equal(devices_add(d, &s, str_of(bad[i]), &err), -EINVAL);
                 assert_true(*err.text);
                 device_set_deinit(&s);
@@ -68,6 +69,7 @@ static void refuses_names(void **state)
 static void put(const char *root, const char *name, const char *text, mode_t mode)
 {
         BUF_CLEANUP struct buf b = {0};
+
         buf_printf(&b, "%s/%s", root, name);
         assert_int_equal(fs_write(AT_FDCWD, buf_z(&b), str_of(text), mode, false, NULL), 0);
 }
@@ -81,6 +83,7 @@ static void touch(const char *root, const char *name, mode_t mode)
 static void make_folder(const char *root, const char *name)
 {
         BUF_CLEANUP struct buf b = {0};
+
         buf_printf(&b, "%s/%s", root, name);
         assert_int_equal(fs_mkdirs(buf_z(&b), 0700), 0);
 }
@@ -164,5 +167,6 @@ int main(void)
                 cmocka_unit_test(refuses_names),
                 cmocka_unit_test(finds_what_is_usable),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@ void agent_key(char room[17], uint64_t request, uint32_t member, uint32_t fence)
 struct attempt *agent_find(const struct agent *a, uint64_t request, uint32_t member, uint32_t fence)
 {
         char key[17];
+
         agent_key(key, request, member, fence);
         return map_get(a->attempts, str_make(key, 16));
 }

@@ -9,12 +9,14 @@
 bool checkpoint_ended_so(const struct attempt *at, const struct step_result *r)
 {
         const struct job_checkpointing *c = at->t->m->checkpointing;
+
         return c && (c->by_signal != 0) == (r->signaled != 0) && r->exit_code == c->code;
 }
 
 bool checkpoint_goes_home(const struct attempt *at, const struct step_result *r)
 {
         const struct job_origin *o = at->t->m->origin;
+
         return o && *o->job && checkpoint_ended_so(at, r);
 }
 
@@ -23,6 +25,7 @@ int checkpoint_hop(const struct attempt *at, struct buf *files, struct run_check
         const struct job_template *m = at->t->m;
         const struct job_checkpointing *c = m->checkpointing;
         int r = 0;
+
         for (size_t i = 0; c && i < c->file_count && r == 0; i++) {
                 if (files->n)
                         buf_char(files, ',');
@@ -46,6 +49,7 @@ void checkpoint_restore(struct attempt *at, const struct spool_ref *files, size_
         at->checkpoint.restore = mem_array(NULL, count + 1, sizeof(*at->checkpoint.restore));
         for (size_t i = 0; i < count; i++) {
                 struct spool_ref *to = &at->checkpoint.restore[at->checkpoint.restore_count];
+
                 if (!files[i].sha256 || !shipped_name_valid(files[i].name))
                         continue;
                 *to = files[i];

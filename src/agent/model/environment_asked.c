@@ -7,6 +7,7 @@
 const char *environment_path_asked(const struct attempt *at, enum environment_kind *ret)
 {
         const struct job_template *m = at->t->m;
+
         *ret = *m->python_env ? ENVIRONMENT_PYTHON : ENVIRONMENT_CONDA;
         if (*m->python_env)
                 return m->python_env;
@@ -16,6 +17,7 @@ const char *environment_path_asked(const struct attempt *at, enum environment_ki
 bool environment_asked(const struct attempt *at)
 {
         enum environment_kind kind;
+
         if (queue_hands_on(at->q) || !environment_path_asked(at, &kind))
                 return false;
         for (size_t i = 0; i < at->t->m->step_count; i++)
@@ -29,6 +31,7 @@ const struct spool_ref *environment_file(const struct attempt *at, enum environm
         const struct job_template *m = at->t->m;
         BUF_CLEANUP struct buf text = {.max = 65536};
         const char *path = environment_path_asked(at, ret_kind);
+
         if (!path || expand_text(at, path, &text, NULL) < 0)
                 return NULL;
         struct str name = buf_view(&text);

@@ -16,6 +16,7 @@ static enum macro_found macro_lookup(void *arg, struct str name, struct buf *out
 {
         const struct attempt *at = arg;
         const struct job_template *m = at->t->m;
+
         if (str_ieqz(name, "Process") || str_ieqz(name, "ProcId"))
                 buf_printf(out, "%u", at->member);
         else if (str_ieqz(name, "Cluster") || str_ieqz(name, "ClusterId"))
@@ -38,6 +39,7 @@ static enum macro_found macro_lookup(void *arg, struct str name, struct buf *out
 static bool filled_value(void *arg, struct str inside, struct buf *out)
 {
         const struct attempt *at = arg;
+
         for (size_t i = 0; i < at->filled_count; i++)
                 if (str_eqz(inside, at->filled[2 * i])) {
                         buf_addz(out, at->filled[2 * i + 1]);
@@ -52,6 +54,7 @@ static const char node_word[] = "#pArAlLeLnOdE#";
 static void fill_node(const struct attempt *at, struct str s, struct buf *out)
 {
         ptrdiff_t i;
+
         while ((i = str_search(s, str_of(node_word))) >= 0) {
                 buf_str(out, str_head(s, (size_t)i));
                 buf_printf(out, "%llu", (unsigned long long)(at->member - at->set));
@@ -64,6 +67,7 @@ int expand_text(const struct attempt *at, const char *text, struct buf *out, str
 {
         BUF_CLEANUP struct buf noded = {.max = TEXT_MAX};
         struct str s = str_of(text);
+
         if (!s.n)
                 return 0;
         if (at->set_size && str_search(s, str_of(node_word)) >= 0) {
@@ -100,6 +104,7 @@ const char *expand_log(const struct attempt *at, char *room)
 void expand_iwd(struct attempt *at)
 {
         BUF_CLEANUP struct buf path = {.max = 65536};
+
         free(at->iwd);
         at->iwd = expand_text(at, at->t->m->iwd, &path, NULL) == 0 ? mem_dupz(buf_z(&path))
                                                                    : mem_dupz(at->t->m->iwd);
@@ -132,6 +137,7 @@ static void in_iwd(const struct attempt *at, struct str path, struct buf *out)
 static void in_sandbox(const struct attempt *at, struct str name, struct buf *out)
 {
         char sandbox[64];
+
         sandbox_name(at, sandbox);
         buf_printf(out, "%s/%s/" STR_FMT, at->a->jobs_path, sandbox, STR_ARG(name));
 }
@@ -140,6 +146,7 @@ int expand_path(const struct attempt *at, const struct job_step *step, struct bu
 {
         BUF_CLEANUP struct buf text = {.max = TEXT_MAX};
         int r = expand_text(at, step->executable, &text, err);
+
         if (r < 0)
                 return r;
         struct str path = str_trim(buf_view(&text)), name = base_name(path);
@@ -164,15 +171,18 @@ int expand_stream(const struct attempt *at, const char *text, struct buf *ret_pa
 {
         BUF_CLEANUP struct buf want = {.max = 65536};
         int r = expand_text(at, text, &want, err);
+
         if (r < 0 || want.n == 0 || str_eqz(buf_view(&want), "/dev/null"))
                 return r < 0 ? r : -ENOENT;
         const struct job_template *m = at->t->m;
         int index = 0;
         for (size_t i = 0; i < m->step_count; i++) {
                 const char *const names[2] = {m->steps[i].stdout_file, m->steps[i].stderr_file};
+
                 for (int k = 0; k < 2; k++, index++) {
                         if (names[k] != text && strcmp(names[k], text) != 0) {
                                 BUF_CLEANUP struct buf other = {.max = 65536};
+
                                 if (expand_text(at, names[k], &other, NULL) < 0 ||
                                     !str_eq(buf_view(&other), buf_view(&want)))
                                         continue;
@@ -189,6 +199,7 @@ int expand_stream(const struct attempt *at, const char *text, struct buf *ret_pa
 bool expand_stream_is_kept(const struct attempt *at, unsigned step, bool is_stderr)
 {
         const struct job_step *s = &at->t->m->steps[step];
+
         return !*(is_stderr ? s->stderr_file : s->stdout_file) && !at->q->backend->runner->kind->credential;
 }
 
@@ -197,6 +208,7 @@ int expand_stream_file(const struct attempt *at, unsigned step, bool is_stderr, 
 {
         const struct job_step *s = &at->t->m->steps[step];
         const char *text = is_stderr ? s->stderr_file : s->stdout_file;
+
         *ret_kept = expand_stream_is_kept(at, step, is_stderr);
         if (*ret_kept)
                 return (int)(step * 2 + is_stderr);
@@ -208,6 +220,7 @@ void expand_stream_name(const struct attempt *at, int index, struct buf *out)
         const struct job_template *m = at->t->m;
         const struct job_step *s = &m->steps[index / 2];
         const char *text = index % 2 ? s->stderr_file : s->stdout_file;
+
         if (!m->streams_in_sandbox || !*text || expand_text(at, text, out, NULL) < 0)
                 buf_printf(out, ".drover_out.%d", index);
 }
@@ -215,6 +228,7 @@ void expand_stream_name(const struct attempt *at, int index, struct buf *out)
 int expand_stream_open(const struct attempt *at, int index)
 {
         BUF_CLEANUP struct buf name = {0};
+
         expand_stream_name(at, index, &name);
         return sandbox_open_file(at, buf_z(&name));
 }
@@ -224,6 +238,7 @@ int expand_input(const struct attempt *at, const struct job_step *step, struct b
 {
         BUF_CLEANUP struct buf text = {.max = 65536};
         int r = expand_text(at, step->stdin_file, &text, err);
+
         if (r < 0 || text.n == 0 || str_eqz(buf_view(&text), "/dev/null"))
                 return r;
         if (at->t->m->streams_in_sandbox)

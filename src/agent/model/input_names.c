@@ -15,6 +15,7 @@ static struct str base_name(struct str path)
 static struct str first_part(const char *name)
 {
         struct str rest = str_of(name), first;
+
         str_cut(&rest, '/', &first);
         return first;
 }
@@ -33,6 +34,7 @@ bool shipped_has(const struct shipped *s, struct str name)
 static void shipped_add(const struct attempt *at, const char *text, struct shipped *s)
 {
         BUF_CLEANUP struct buf b = {.max = 1 << 20};
+
         if (expand_text(at, text, &b, NULL) < 0)
                 return; /* the error is reported where the name is used */
         struct str rest = buf_view(&b), path;
@@ -48,6 +50,7 @@ static void shipped_add(const struct attempt *at, const char *text, struct shipp
 void shipped_read(const struct attempt *at, struct shipped *ret)
 {
         const struct job_template *m = at->t->m;
+
         *ret = (struct shipped){.wanted = map_new(), .here = map_new()};
         for (size_t i = 0; i < m->spooled_count; i++)
                 set_add(ret->here, first_part(m->spooled[i].name));
@@ -77,6 +80,7 @@ bool shipped_wants(const struct shipped *s, const char *name)
 bool shipped_name_valid(const char *name)
 {
         struct str rest = str_of(name), part;
+
         if (!*name)
                 return false;
         while (str_cut(&rest, '/', &part))
@@ -88,6 +92,7 @@ bool shipped_name_valid(const char *name)
 static struct str name_asked(struct str element)
 {
         ptrdiff_t at = str_search(element, STR("#name=")), url = str_search(element, STR("://"));
+
         return url > 0 && at > url ? str_skip(element, (size_t)at + 6) : STR_NONE;
 }
 
@@ -111,12 +116,15 @@ bool inputs_is_url(struct str element, char **ret_path)
 struct str inputs_name(struct str element)
 {
         struct str asked = name_asked(element);
+
         if (asked.p) {
                 MEM_CLEANUP char *z = str_dupz(asked);
+
                 return shipped_name_valid(z) ? asked : STR_NONE;
         }
         if (str_search(element, STR("://")) > 0) {
                 struct str rest = element;
+
                 str_cut(&rest, '#', &element);
                 rest = element;
                 str_cut(&rest, '?', &element);
@@ -130,8 +138,10 @@ int inputs_each(const struct attempt *at, int (*fn)(void *arg, struct str elemen
 {
         const struct job_template *m = at->t->m;
         int r = 0;
+
         for (size_t i = 0; i < m->input_file_count && r == 0; i++) {
                 BUF_CLEANUP struct buf b = {.max = 1 << 20};
+
                 r = expand_text(at, m->input_files[i], &b, err);
                 struct str rest = buf_view(&b), one;
                 while (r == 0 && rest.n && str_cut(&rest, ',', &one))

@@ -21,6 +21,7 @@ static void take_steps(struct unpacked *u)
         u->t.steps = arena_alloc(&u->room, (u->m->n_steps + 1) * sizeof(*u->t.steps));
         for (size_t i = 0; i < u->m->n_steps; i++) {
                 const Drover__Step *s = u->m->steps[i];
+
                 u->t.steps[i] =
                         (struct job_step){.executable = s->executable,
                                           .arguments_v1 = s->arguments_v1,
@@ -46,6 +47,7 @@ static void take_steps(struct unpacked *u)
 static void take_lists(struct unpacked *u)
 {
         const Drover__Template *m = u->m;
+
         u->t.spooled_count = m->n_spooled;
         u->t.spooled = arena_alloc(&u->room, (m->n_spooled + 1) * sizeof(*u->t.spooled));
         for (size_t i = 0; i < m->n_spooled; i++)
@@ -108,6 +110,7 @@ static void take_checkpointing(struct unpacked *u, const Drover__Checkpointing *
 struct job_template *job_template_unpack(const void *p, size_t n)
 {
         Drover__Template *m = drover__template__unpack(NULL, n, p);
+
         if (!m)
                 return NULL;
         struct unpacked *u = mem_new(struct unpacked);
@@ -157,6 +160,7 @@ void job_template_pack(const struct job_template *t, struct buf *out)
 {
         const struct unpacked *u = (const struct unpacked *)t;
         size_t n = drover__template__get_packed_size(u->m);
+
         drover__template__pack(u->m, buf_room(out, n));
         out->n += n;
 }
@@ -164,6 +168,7 @@ void job_template_pack(const struct job_template *t, struct buf *out)
 uint64_t job_template_nodes(const struct job_template *t)
 {
         uint64_t n;
+
         for (size_t i = 0; i < t->attribute_count; i++)
                 if (str_ieqz(str_of(t->attributes[i].name), "NodeCount") &&
                     str_to_u64(str_of(t->attributes[i].value), &n) == 0 && n > 1)
@@ -174,6 +179,7 @@ uint64_t job_template_nodes(const struct job_template *t)
 void job_template_set_transfer(struct job_template *t, enum job_transfer how)
 {
         struct unpacked *u = (struct unpacked *)t;
+
         t->transfer = how;
         u->m->transfer = (Drover__Transfer)how;
 }
@@ -181,6 +187,7 @@ void job_template_set_transfer(struct job_template *t, enum job_transfer how)
 void job_template_free(struct job_template *t)
 {
         struct unpacked *u = (struct unpacked *)t;
+
         if (!u)
                 return;
         drover__template__free_unpacked(u->m, NULL);

@@ -38,6 +38,7 @@ struct queue *queue_find_offer(const struct agent *a, const char *name, unsigned
         struct queue *q = queue_find(a, name);
         const char *plus = strrchr(name, '+');
         uint64_t n = 0;
+
         *ret_kind = 0;
         if (q || !plus || str_to_u64(str_of(plus + 1), &n) != 0 || n < 2 || n > RUN_KINDS_MAX)
                 return q;
@@ -50,6 +51,7 @@ struct queue *queue_find_offer(const struct agent *a, const char *name, unsigned
 size_t queues_count(const struct agent *a, enum attempt_state state)
 {
         size_t n = 0;
+
         for (size_t i = 0; i < a->queue_count; i++)
                 n += a->queues[i]->counts[state];
         return n;
@@ -58,6 +60,7 @@ size_t queues_count(const struct agent *a, enum attempt_state state)
 uint64_t queues_committed_cpus(const struct agent *a)
 {
         uint64_t n = 0;
+
         for (size_t i = 0; i < a->queue_count; i++)
                 if (queue_is_local(a->queues[i]) && !config_queue_places(a->queues[i]->config))
                         n += a->queues[i]->committed_cpus_milli;
@@ -67,6 +70,7 @@ uint64_t queues_committed_cpus(const struct agent *a)
 uint64_t queues_committed_memory(const struct agent *a)
 {
         uint64_t n = 0;
+
         for (size_t i = 0; i < a->queue_count; i++)
                 if (queue_is_local(a->queues[i]) && !config_queue_places(a->queues[i]->config))
                         n += a->queues[i]->committed_memory_bytes;
@@ -87,12 +91,14 @@ void queue_ad_changed(struct queue *q)
 struct run_word *queue_words(const struct config_list *l)
 {
         size_t bytes = l->n * sizeof(struct run_word);
+
         for (size_t i = 0; i < l->n; i++)
                 bytes += strlen(l->v[i]) + 1;
         struct run_word *words = mem_alloc(bytes + 1);
         char *text = (char *)(words + l->n);
         for (size_t i = 0; i < l->n; i++) {
                 size_t n = strlen(l->v[i]) + 1;
+
                 memcpy(text, l->v[i], n);
                 char *blank = strchr(text, ' ');
                 *blank = 0;

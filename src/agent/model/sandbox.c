@@ -24,6 +24,7 @@ void sandbox_name(const struct attempt *at, char room[64])
 int sandbox_open(const struct attempt *at)
 {
         char name[64];
+
         sandbox_name(at, name);
         return openat(at->a->jobs, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
@@ -32,6 +33,7 @@ int sandbox_open_file(const struct attempt *at, const char *name)
 {
         struct stat st;
         int dir = sandbox_open(at);
+
         if (dir < 0)
                 return -1;
         uid_t user =
@@ -50,6 +52,7 @@ int sandbox_open_file(const struct attempt *at, const char *name)
 bool sandbox_is_shared(const struct attempt *at)
 {
         const struct job_template *m = at->t->m;
+
         return at->a->users_path &&
                (!queue_is_local(at->q) || attempt_has_container(at) || m->chirps || m->launches);
 }
@@ -61,6 +64,7 @@ static const char *const stream_names[] = {".drover_out.0", ".drover_out.1"};
 static bool has_inputs(const struct attempt *at)
 {
         const struct job_template *m = at->t->m;
+
         return m->spooled_count || m->input_file_count || at->checkpoint.restore_count;
 }
 
@@ -73,6 +77,7 @@ static bool take_empty(const struct attempt *at, const char *name)
 {
         struct agent *a = at->a;
         char empty[32];
+
         if (!a->empty_sandboxes || !empty_are_of(a, at->t->m->owner) || !queue_is_local(at->q) ||
             attempt_has_container(at) || has_inputs(at))
                 return false;
@@ -109,6 +114,7 @@ static bool is_new_stream(int dir, const char *name, uid_t user)
 {
         struct statx st;
         char path[64], given[1024];
+
         snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", dir, name);
         return statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) == 0 && S_ISREG(st.stx_mode) &&
                st.stx_size == 0 && st.stx_blocks == 0 && st.stx_nlink == 1 && st.stx_uid == user &&
@@ -124,6 +130,7 @@ static bool has_streams_only(int dir, uid_t user)
         while ((n = getdents64(dir, room, sizeof(room))) > 0)
                 for (char *p = room; p < room + n; p += ((struct dirent64 *)p)->d_reclen) {
                         const char *name = ((struct dirent64 *)p)->d_name;
+
                         if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
                             ((strcmp(name, stream_names[0]) != 0 && strcmp(name, stream_names[1]) != 0) ||
                              !is_new_stream(dir, name, user)))
@@ -136,6 +143,7 @@ static bool is_as_made(int dir)
 {
         struct statx st;
         char given[1024];
+
         return statx(dir, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &st) == 0 && st.stx_uid == geteuid() &&
                (st.stx_mode & 07777) == 0700 && st.stx_size <= FOLDER_MAX && !(st.stx_attributes & GIVEN) &&
                !has_given(given, flistxattr(dir, given, sizeof(given))) && has_streams_only(dir, st.stx_uid);
@@ -146,6 +154,7 @@ static bool is_as_made(int dir)
 static void empty_become(struct agent *a, const char *owner)
 {
         char empty[32];
+
         if (empty_are_of(a, owner))
                 return;
         while (a->empty_sandboxes) {
@@ -159,6 +168,7 @@ static void empty_become(struct agent *a, const char *owner)
 bool sandbox_may_recycle(const struct attempt *at)
 {
         const struct agent *a = at->a;
+
         return at->all_ended && !a->users_path && queue_is_local(at->q) && !attempt_has_container(at) &&
                at->t->m->step_count == 1 &&
                (a->empty_sandboxes < EMPTY_MAX || !empty_are_of(a, at->t->m->owner));
@@ -168,6 +178,7 @@ bool sandbox_may_recycle(const struct attempt *at)
 static bool put_empty(struct agent *a, const char *name, const char *owner)
 {
         char empty[32];
+
         empty_become(a, owner);
         snprintf(empty, sizeof(empty), SANDBOX_EMPTY, a->empty_sandboxes);
         if (renameat(a->jobs, name, a->jobs, empty) < 0)
@@ -180,6 +191,7 @@ bool sandbox_recycle(struct attempt *at)
 {
         struct agent *a = at->a;
         char name[64];
+
         if (!at->recycles)
                 return false;
         at->recycles = false;
@@ -199,6 +211,7 @@ bool sandbox_recycle(struct attempt *at)
 int sandbox_make(struct attempt *at)
 {
         char name[64];
+
         if (at->has_sandbox)
                 return 0;
         if (at->a->users_path) { /* the shepherd does, for the user */

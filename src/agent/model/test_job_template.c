@@ -24,6 +24,7 @@ static void pack(struct buf *out, size_t sum_size)
         Drover__Origin origin = DROVER__ORIGIN__INIT;
         Drover__Checkpointing checkpointing = DROVER__CHECKPOINTING__INIT;
         Drover__Template m = DROVER__TEMPLATE__INIT;
+
         step = (Drover__Step){step.base,
                               .executable = (char *)"exe",
                               .arguments_v1 = (char *)"v1",
@@ -113,6 +114,7 @@ static void pack(struct buf *out, size_t sum_size)
 static void assert_all(const struct job_template *t)
 {
         const struct job_step *s = &t->steps[0];
+
         assert_int_equal(t->request, 7);
         assert_int_equal(t->part, 2);
         assert_string_equal(t->owner, "ann@x");
@@ -190,6 +192,7 @@ static void assert_all(const struct job_template *t)
 static void test_every_field(void **state)
 {
         BUF_CLEANUP struct buf sent = {0}, kept = {0};
+
         (void)state;
         pack(&sent, 32);
         struct job_template *t = job_template_unpack(sent.p, sent.n);
@@ -225,6 +228,7 @@ static void test_an_empty_one(void **state)
 static void test_what_is_wrong(void **state)
 {
         BUF_CLEANUP struct buf sent = {0};
+
         (void)state;
         pack(&sent, 31);
         struct job_template *t = job_template_unpack(sent.p, sent.n);
@@ -242,5 +246,6 @@ int main(void)
                 cmocka_unit_test(test_an_empty_one),
                 cmocka_unit_test(test_what_is_wrong),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,6 +23,7 @@ static bool chooses(const struct job_template *m)
 static struct run_capacity capacity_of(const struct queue *q)
 {
         struct run_capacity has = {0};
+
         if (!queue_is_local(q))
                 q->backend->runner->kind->capacity(q->backend->runner, &has);
         return has;
@@ -41,6 +42,7 @@ uint64_t walltime_limit(const struct job_template *m, const struct run_capacity 
 uint64_t walltime_of_queue(const struct queue *q, const struct run_capacity *has)
 {
         uint64_t given = q->config->walltime_max_ms;
+
         return given < limit_of(has) ? given : limit_of(has);
 }
 

@@ -49,6 +49,7 @@ void outbox_open(struct agent *a)
 void outbox_close(struct agent *a)
 {
         struct outbox *o = a->outbox;
+
         if (!o)
                 return;
         refusals_drop(o);
@@ -62,6 +63,7 @@ void outbox_close(struct agent *a)
 void outbox_session(struct agent *a, struct session *session)
 {
         struct outbox *o = a->outbox;
+
         o->session = session;
         if (session)
                 return;
@@ -101,6 +103,7 @@ void outbox_send(struct agent *a, Drover__ToServer *m)
 static int by_name(const void *pa, const void *pb)
 {
         const struct attempt_name *a = pa, *b = pb;
+
         if (a->request != b->request)
                 return a->request < b->request ? -1 : 1;
         if (a->fence != b->fence)
@@ -117,6 +120,7 @@ static size_t ranges(struct name_list *l, struct arena *room, Drover__Attempts *
         size_t count = 0;
         for (size_t i = 0; i < l->n;) {
                 Drover__Attempts *t = arena_alloc(room, sizeof(*t));
+
                 drover__attempts__init(t);
                 t->request = l->v[i].request;
                 t->fence = l->v[i].fence;
@@ -126,6 +130,7 @@ static size_t ranges(struct name_list *l, struct arena *room, Drover__Attempts *
                 t->members = arena_alloc(room, (same - i) * sizeof(*t->members));
                 while (i < same) {
                         Drover__Range *r = arena_alloc(room, sizeof(*r));
+
                         drover__range__init(r);
                         r->first = l->v[i].member;
                         while (i < same && l->v[i].member <= r->first + r->count)
@@ -142,6 +147,7 @@ static size_t ranges(struct name_list *l, struct arena *room, Drover__Attempts *
 static Drover__StepResult *pack_step(const struct step_result *from, struct arena *room)
 {
         Drover__StepResult *to = arena_alloc(room, sizeof(*to));
+
         drover__step_result__init(to);
         to->signaled = from->signaled;
         to->exit_code = from->exit_code;
@@ -163,8 +169,10 @@ _Static_assert((int)OUTCOME_EXITED == DROVER__OUTCOME__EXITED && (int)OUTCOME_LO
 static Drover__OutputRef **pack_outputs(const struct output_ref *list, size_t count, struct arena *room)
 {
         Drover__OutputRef **to = arena_alloc(room, (count + 1) * sizeof(Drover__OutputRef *));
+
         for (size_t i = 0; i < count; i++) {
                 Drover__OutputRef *o = to[i] = arena_alloc(room, sizeof(*o));
+
                 drover__output_ref__init(o);
                 o->name = list[i].name;
                 o->sha256.data = (uint8_t *)(uintptr_t)list[i].sha256;
@@ -212,6 +220,7 @@ void outbox_pack_result(const struct attempt *at, struct buf *out)
 {
         struct arena room = {0};
         Drover__JobResult r;
+
         fill_result(at, &r, &room);
         size_t n = drover__job_result__get_packed_size(&r);
         drover__job_result__pack(&r, buf_room(out, n));
@@ -224,6 +233,7 @@ void outbox_checkpoint(const struct attempt *at)
         struct arena room = {0};
         Drover__JobResult r;
         Drover__ToServer to = DROVER__TO_SERVER__INIT;
+
         fill_result(at, &r, &room);
         to.kind_case = DROVER__TO_SERVER__KIND_CHECKPOINT;
         to.checkpoint = &r;
@@ -236,6 +246,7 @@ static void send_results(struct queue *q, struct arena *room)
         Drover__JobResult *list[RESULTS_MAX];
         Drover__Result m = DROVER__RESULT__INIT;
         Drover__ToServer to = DROVER__TO_SERVER__INIT;
+
         to.kind_case = DROVER__TO_SERVER__KIND_RESULT;
         to.result = &m;
         m.jobs = list;
@@ -263,6 +274,7 @@ static bool results_wait(const struct agent *a)
         struct outbox *o = a->outbox;
         int64_t now = clock_boot_ms();
         size_t count = 0;
+
         for (size_t i = 0; i < a->queue_count; i++)
                 for (const struct attempt *at = a->queues[i]->lists[ATTEMPT_DONE];
                      at && !at->result_sent && count < RESULTS_MAX; at = at->next)
@@ -295,6 +307,7 @@ static void send_accepted(struct queue *q, struct arena *room)
 static void gather_started(struct queue *q)
 {
         static const enum attempt_state states[] = {ATTEMPT_RUNNING, ATTEMPT_DELIVERING};
+
         for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
                 for (struct attempt *at = q->lists[states[i]]; at; at = at->next)
                         if (!at->told_started && at->result.started_ms) {
@@ -312,6 +325,7 @@ void outbox_flush(struct agent *a)
                 send_accepted(a->queues[i], &room);
         for (size_t i = 0; i < a->outbox->refusal_count; i++) {
                 Drover__Refuse m = DROVER__REFUSE__INIT;
+
                 m.queue = a->outbox->refusals[i].queue;
                 m.reason = a->outbox->refusals[i].reason;
                 m.hold = a->outbox->refusals[i].hold;
@@ -330,6 +344,7 @@ void outbox_flush(struct agent *a)
                 gather_started(a->queues[i]);
         if (a->outbox->started.n) {
                 Drover__Started m = DROVER__STARTED__INIT;
+
                 m.at_ms = (uint64_t)clock_wall_ms();
                 m.n_attempts = ranges(&a->outbox->started, &room, &m.attempts);
                 Drover__ToServer to = DROVER__TO_SERVER__INIT;
@@ -348,8 +363,10 @@ void outbox_inventory(struct agent *a)
         struct name_list running = {0}, finished = {0};
         struct str key;
         void *value;
+
         for (size_t i = 0; map_next(a->attempts, &i, &key, &value);) {
                 const struct attempt *at = value;
+
                 if (at->kill.state != KILL_ABANDONED)
                         name_list_add(at->state == ATTEMPT_DONE ? &finished : &running, at);
         }
@@ -381,6 +398,7 @@ void outbox_credential_get(struct agent *a, uint64_t request, uint32_t part, con
 {
         Drover__CredentialGet m = DROVER__CREDENTIAL_GET__INIT;
         Drover__ToServer to = DROVER__TO_SERVER__INIT;
+
         m.request = request;
         m.part = part;
         m.name = (char *)(uintptr_t)name;
@@ -393,6 +411,7 @@ void outbox_streams(struct agent *a, const struct streams_answer *s)
 {
         Drover__Streams m = DROVER__STREAMS__INIT;
         Drover__ToServer to = DROVER__TO_SERVER__INIT;
+
         m.serial = s->serial;
         m.stdout_bytes = bytes_of(s->bytes[0]);
         m.stderr_bytes = bytes_of(s->bytes[1]);
@@ -416,6 +435,7 @@ void outbox_chirp(const struct attempt *at, uint64_t serial, const struct chirp_
 {
         Drover__Chirp m = DROVER__CHIRP__INIT;
         Drover__ToServer to = DROVER__TO_SERVER__INIT;
+
         m.serial = serial;
         m.request = at->request;
         m.member = at->member;
@@ -439,6 +459,7 @@ void outbox_file_reply(struct agent *a, uint64_t serial, const struct file_reply
 {
         Drover__ChirpReply m = DROVER__CHIRP_REPLY__INIT;
         Drover__ToServer to = DROVER__TO_SERVER__INIT;
+
         m.serial = serial;
         m.error = (uint32_t)r->error;
         if (r->error)
@@ -458,8 +479,10 @@ void outbox_locations(struct agent *a, const struct attempt_location *v, size_t 
         Drover__ToServer to = DROVER__TO_SERVER__INIT;
         MEM_CLEANUP Drover__Whereabout *all = mem_array(NULL, count + 1, sizeof(*all));
         MEM_CLEANUP Drover__Whereabout **list = mem_array(NULL, count + 1, sizeof(*list));
+
         for (size_t i = 0; i < count; i++) {
                 Drover__Whereabout *w = list[i] = &all[i];
+
                 drover__whereabout__init(w);
                 w->request = v[i].at->request;
                 w->member = v[i].at->member;
@@ -487,6 +510,7 @@ void outbox_offer(struct agent *a, const struct offer *o)
         Drover__Offer m = DROVER__OFFER__INIT;
         Drover__ToServer to = DROVER__TO_SERVER__INIT;
         MEM_CLEANUP Drover__Wish *wishes = mem_array(NULL, o->wish_count + 1, sizeof(*wishes));
+
         for (size_t i = 0; i < o->wish_count; i++)
                 wishes[i] = (Drover__Wish)o->wishes[i];
         m.queue = (char *)(uintptr_t)o->queue;
@@ -511,8 +535,10 @@ void outbox_cache_delta(struct agent *a, bool full, const struct cached_file *ad
         Drover__ToServer to = DROVER__TO_SERVER__INIT;
         MEM_CLEANUP Drover__Cached *all = mem_array(NULL, added_count + 1, sizeof(*all));
         MEM_CLEANUP Drover__Cached **list = mem_array(NULL, added_count + 1, sizeof(*list));
+
         for (size_t i = 0; i < added_count; i++) {
                 Drover__Cached *c = list[i] = &all[i];
+
                 drover__cached__init(c);
                 c->file = added[i].id;
                 c->size = added[i].size;
@@ -536,8 +562,10 @@ void outbox_links(struct agent *a, const struct store_link *v, size_t count)
         Drover__ToServer to = DROVER__TO_SERVER__INIT;
         MEM_CLEANUP Drover__Link *all = mem_array(NULL, count + 1, sizeof(*all));
         MEM_CLEANUP Drover__Link **list = mem_array(NULL, count + 1, sizeof(*list));
+
         for (size_t i = 0; i < count; i++) {
                 Drover__Link *l = list[i] = &all[i];
+
                 drover__link__init(l);
                 l->store = (char *)(uintptr_t)v[i].store;
                 l->latency_us = v[i].latency_us;
@@ -563,6 +591,7 @@ void outbox_spool_read(struct agent *a, uint64_t request, const unsigned char *s
 {
         Drover__SpoolRead m = DROVER__SPOOL_READ__INIT;
         Drover__ToServer to = DROVER__TO_SERVER__INIT;
+
         m.request = request;
         m.sha256 = sum_of(sha256);
         m.offset = offset;
@@ -577,6 +606,7 @@ void outbox_spool_write(const struct attempt *at, const unsigned char *sha256, u
 {
         Drover__SpoolWrite m = DROVER__SPOOL_WRITE__INIT;
         Drover__ToServer to = DROVER__TO_SERVER__INIT;
+
         m.request = at->request;
         m.member = at->member;
         m.fence = at->fence;
@@ -593,6 +623,7 @@ void outbox_userlog_written(struct agent *a, uint64_t serial, const char *error,
 {
         Drover__UserLogWritten m = DROVER__USER_LOG_WRITTEN__INIT;
         Drover__ToServer to = DROVER__TO_SERVER__INIT;
+
         m.serial = serial;
         m.error = (char *)(uintptr_t)error;
         m.again = again;

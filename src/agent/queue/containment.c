@@ -11,6 +11,7 @@ void queue_containment_attributes(const struct queue *q, struct buf *out)
         unsigned has = queue_containment(q) & q->a->containment;
         const char *between = "", *name;
         unsigned flag;
+
         if (!has)
                 return;
         buf_addz(out, "Containment = {");
@@ -25,12 +26,14 @@ void queue_containment_attributes(const struct queue *q, struct buf *out)
 void queue_containment_told(struct agent *a, unsigned have, int no_view)
 {
         bool same = a->containment == have;
+
         a->containment = have;
         for (size_t i = 0; i < a->queue_count && !same; i++) {
                 const struct queue *q = a->queues[i];
                 unsigned lacks = queue_containment(q) & SHEPHERD_CONTAINMENT & ~have;
                 const char *name;
                 unsigned flag;
+
                 for (unsigned k = 0; (name = config_containment_part(k, &flag)); k++)
                         if (lacks & flag)
                                 log_warn("msg=\"this machine cannot contain jobs so; they run without it\" "

@@ -28,6 +28,7 @@ void leave_open(struct agent *a)
 {
         struct leave *l = a->leave = mem_new(struct leave);
         int64_t now = clock_boot_ms();
+
         *l = (struct leave){.begun_ms = now, .busy_ms = now};
         if (a->config.leave_after_ms)
                 l->end_ms = now + (int64_t)a->config.leave_after_ms;
@@ -62,6 +63,7 @@ void leave_tick(struct agent *a)
         struct leave *l = a->leave;
         int64_t now = clock_boot_ms(), hurry_ms = HURRY_MS + (int64_t)a->config.kill_grace_ms;
         int64_t idle_ms = (int64_t)a->config.leave_idle_ms;
+
         if (map_count(a->attempts) || (a->greeted && !l->met))
                 l->busy_ms = now;
         l->met = l->met || a->greeted;
@@ -101,6 +103,7 @@ uint64_t leave_left_ms(const struct agent *a)
 {
         uint64_t whole = a->config.leave_after_ms, step = whole / STEPS + 1, reserve = whole / RESERVE, left;
         int64_t now = clock_boot_ms();
+
         if (!a->leave->end_ms)
                 return 0;
         if (reserve > RESERVE_MS)

@@ -25,6 +25,7 @@ static int make_folder(int dir, const char *name, uid_t uid, gid_t gid, mode_t m
         int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0 || fchown(fd, uid, gid) < 0 || fchmod(fd, mode) < 0) {
                 int r = -errno;
+
                 if (fd >= 0)
                         close(fd);
                 return err_set(err, r, "cannot use the folder %s: %s", name, strerror(-r));
@@ -36,6 +37,7 @@ static int make_folder(int dir, const char *name, uid_t uid, gid_t gid, mode_t m
 static int read_instance(struct agent *a, int dir, struct err *err)
 {
         BUF_CLEANUP struct buf id = {0};
+
         if (fs_read(dir, "instance", 64, &id, NULL) == 0 && uuid_valid(str_trim(buf_view(&id)))) {
                 snprintf(a->instance, sizeof(a->instance), STR_FMT, STR_ARG(str_trim(buf_view(&id))));
                 return 0;
@@ -49,6 +51,7 @@ static int make_runners_folders(const struct config *c, int dir, struct err *err
 {
         for (size_t i = 0; i < c->queue_count; i++) {
                 BUF_CLEANUP struct buf name = {0};
+
                 if (!strcmp(c->queues[i]->runner, runner_process.name) || config_queue_places(c->queues[i]))
                         continue;
                 bool hop = !strcmp(c->queues[i]->runner, runner_drover.name);
@@ -66,6 +69,7 @@ static int make_runners_folders(const struct config *c, int dir, struct err *err
 static int check_key(int folder, const struct config *c, struct err *err)
 {
         struct stat st;
+
         if (fstatat(folder, "agent.key", &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_uid == c->agent_uid)
                 return 0;
         return err_set(
@@ -81,6 +85,7 @@ static int make_folders(struct agent *a, struct err *err)
         struct config *c = &a->config;
         struct stat st;
         int dir = open(c->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
         if (dir < 0 || fstat(dir, &st) < 0)
                 return err_set(err, -errno, "cannot use the folder %s: %s", c->dir, strerror(errno));
         int r = 0;
@@ -128,6 +133,7 @@ struct waiting {
 static void on_ready(void *arg, uint32_t containment, int hide_error)
 {
         struct waiting *w = arg;
+
         (void)containment;
         (void)hide_error;
         w->ready = true;
@@ -137,6 +143,7 @@ static void on_ready(void *arg, uint32_t containment, int hide_error)
 static void on_unreachable(void *arg, const char *why)
 {
         struct waiting *w = arg;
+
         if (why)
                 snprintf(w->why, sizeof(w->why), "%s", why);
 }
@@ -171,6 +178,7 @@ static int start_shepherd(struct agent *a, struct err *err)
         MEM_CLEANUP char *v2 = a->config.cgroups ? cgroups_own(true) : NULL;
         MEM_CLEANUP char *v1 = a->config.cgroups ? cgroups_own(false) : NULL;
         struct runner *r;
+
         rc.cgroups[0] = v2 ? v2 : v1;
         rc.cgroups[1] = v2 ? v1 : NULL;
         rc.loop = w.loop;
@@ -179,6 +187,7 @@ static int start_shepherd(struct agent *a, struct err *err)
         int error = runner_process.open(&rc, &r, err);
         if (error == 0) {
                 struct timer *late = timer_new(w.loop, on_late, &w);
+
                 timer_start(late, SHEPHERD_WAIT_MS);
                 loop_run(w.loop);
                 r->kind->close(r, false);
@@ -220,6 +229,7 @@ struct runner_config mapping_runner(struct agent *a)
 int mapping_begin(struct agent *a, struct err *err)
 {
         int r = make_folders(a, err);
+
         if (r == 0 && !*program_self())
                 r = err_set(err, -ENOENT, "cannot tell where the program is");
         if (r == 0)

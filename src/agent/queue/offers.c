@@ -22,6 +22,7 @@ static void extra_attributes(const struct queue *q, struct buf *out)
 {
         struct agent *a = q->a;
         const struct config_queue *c = q->config;
+
         buf_printf(out, "Runner = \"%s\"; ", c->runner);
         if (c->type) {
                 buf_addz(out, "QueueType = ");
@@ -66,6 +67,7 @@ static void extra_attributes(const struct queue *q, struct buf *out)
 static char *limits_text(const struct agent *a, const struct queue *q)
 {
         struct buf b = {0};
+
         if (!queue_is_local(q)) {
                 buf_printf(&b, "those of %s, walltime (script)", q->config->runner);
                 return buf_take(&b);
@@ -99,6 +101,7 @@ static void describe_kinds(struct queue *q, const struct run_capacity *has)
         for (size_t k = 0; k < RUN_KINDS_MAX; k++) {
                 struct offers_said *s = &q->offers->said[k];
                 const struct run_kind *kind = k < has->kind_count ? &has->kinds[k] : NULL;
+
                 buf_reset(&s->shows);
                 buf_reset(&s->requires);
                 if (!kind)
@@ -112,6 +115,7 @@ static void describe_kinds(struct queue *q, const struct run_capacity *has)
                 pool_kind_requirements(kind->requirements, &s->requires);
                 for (size_t i = 0; i < kind->resource_count; i++) {
                         const char *name = kind->resources[i].name;
+
                         buf_printf(&s->requires,
                                    "%s(TARGET.Request%s =?= undefined || MY.Node%s =?= undefined || "
                                    "TARGET.Request%s <= MY.Node%s)",
@@ -124,6 +128,7 @@ static void describe(struct queue *q)
 {
         struct offers *o = q->offers;
         BUF_CLEANUP struct buf images = {0};
+
         if (!q->offers->kinds_digest)
                 engine_requirement(q->engine, &images);
         const char *const parts[] = {config_queue_places(q->config) ? "TARGET.DapType isnt undefined" : NULL,
@@ -147,6 +152,7 @@ static void describe(struct queue *q)
 static const char *filesystem_domain(const struct agent *a, const struct config_queue *c)
 {
         const struct config_list *words = config_queue_words(c);
+
         for (size_t i = 0; words && i < words->n; i++)
                 if (str_starts(str_of(words->v[i]), STR("ssh ")))
                         return words->v[i] + sizeof("ssh ") - 1;
@@ -158,6 +164,7 @@ void offers_open(struct agent *a, struct queue *q)
         struct offers *o = q->offers = mem_new(struct offers);
         const struct config_queue *c = q->config;
         struct buf policy = {0};
+
         pull_policy_print(&c->pull_policy, &policy);
         o->policy = buf_take(&policy);
         o->limits = limits_text(a, q);
@@ -184,6 +191,7 @@ void offers_open(struct agent *a, struct queue *q)
 void offers_close(struct queue *q)
 {
         struct offers *o = q->offers;
+
         if (!o)
                 return;
         free(o->limits);
@@ -206,6 +214,7 @@ void offers_close(struct queue *q)
 void offers_job_took(const struct attempt *at, uint64_t micros)
 {
         struct offers *o = at->q->offers;
+
         o->mean_us = o->mean_us ? (o->mean_us * 15 + micros) / 16 : micros;
         o->mean_cpus = o->mean_cpus ? (o->mean_cpus * 15 + at->cpus_milli) / 16 : at->cpus_milli;
         o->mean_memory = o->mean_memory ? (o->mean_memory * 15 + at->memory_bytes) / 16 : at->memory_bytes;
@@ -229,6 +238,7 @@ void offers_deny(struct agent *a, const char *owner, const char *why)
 {
         struct config_list *l = a->denied ? a->denied : (a->denied = mem_new(struct config_list));
         struct buf b = {0};
+
         buf_printf(&b, "!%s %s", owner, why);
         none_sent(a);
         for (size_t i = 0; i < l->n; i++)
@@ -256,6 +266,7 @@ void offers_allow(struct agent *a, const char *owner)
         struct config_list *l = a->denied;
         struct buf b = {0};
         size_t kept = 0;
+
         buf_printf(&b, "!%s ", owner);
         for (size_t i = 0; l && i < l->n; i++)
                 if (str_starts(str_of(l->v[i]), buf_view(&b)))
@@ -274,6 +285,7 @@ void offers_allow(struct agent *a, const char *owner)
 static void give_back(struct queue *q)
 {
         int64_t now = clock_boot_ms();
+
         for (struct attempt *at = q->lists[ATTEMPT_WAITING], *next; at; at = next) {
                 next = at->next;
                 if (at->set_size || at->adopted || at->suspended || now - at->assigned_ms < GIVE_BACK_MS ||
@@ -289,6 +301,7 @@ static size_t wishes_of(const struct queue *q, unsigned wishes[OFFER_WISHES_MAX]
 {
         const struct config_list *settings = &q->config->wishes;
         size_t n = 0;
+
         for (; !q->wishes_said && n < settings->n; n++)
                 wishes[n] = offer_wish(str_of(settings->v[n]));
         for (; q->wishes_said && n < OFFER_WISHES_MAX && q->wishes[n]; n++)
@@ -303,6 +316,7 @@ static void send_offer(struct queue *q, unsigned kind, uint64_t jobs)
         struct offers_said *s = &o->said[kind];
         BUF_CLEANUP struct buf name = {0};
         unsigned wishes[OFFER_WISHES_MAX];
+
         queue_offer_name(q, kind, &name);
         struct offer m = {.queue = buf_z(&name),
                           .serial = ++o->serial,
@@ -339,6 +353,7 @@ static void update_kind(struct queue *q, unsigned kind, bool force)
         struct offers_said *s = &o->said[kind];
         struct offers_room r;
         BUF_CLEANUP struct buf requires = {0};
+
         offers_look(q, kind, &r);
         uint64_t left = s->sent_jobs > s->assigned ? s->sent_jobs - s->assigned : 0;
         if (s->sent && !force && left > 0 && r.jobs >= left && r.jobs - left < (r.jobs + 3) / 4)
@@ -368,6 +383,7 @@ static void end_kind(struct queue *q, unsigned kind)
 {
         struct offers *o = q->offers;
         struct offers_said *s = &o->said[kind];
+
         buf_reset(&o->ad);
         buf_addz(&o->ad, "[ MyType = \"Machine\"; QueueName = ");
         offer_text(&o->ad, str_of(q->config->name));
@@ -382,6 +398,7 @@ static void offer_update(struct queue *q, bool force)
 {
         struct offers *o = q->offers;
         const struct run_capacity has = offers_capacity(q);
+
         if (force)
                 give_back(q);
         if (q->retired)
@@ -401,6 +418,7 @@ static void offer_update(struct queue *q, bool force)
                 BUF_CLEANUP struct buf name = {0};
                 bool was = o->said[k].last.n;
                 bool there = !has.known ? k == 0 || was : o->kinds_digest ? k < has.kind_count : k == 0;
+
                 if (there && queue_offer_name(q, k, &name))
                         update_kind(q, k, force);
                 else if (has.known && (k == 0 || was))
@@ -412,6 +430,7 @@ void offers_wish(struct agent *a, const char *queue, const unsigned *wishes, siz
 {
         for (size_t i = 0; i < a->queue_count; i++) {
                 struct queue *q = a->queues[i];
+
                 if (*queue && strcmp(queue, q->config->name) != 0)
                         continue;
                 memset(q->wishes, 0, sizeof(q->wishes));

@@ -19,6 +19,7 @@ static int backend_open(struct agent *a, const struct runner_kind *kind, const s
 {
         struct backend *b = mem_new(struct backend);
         struct runner_config rc = mapping_runner(a);
+
         b->a = a;
         b->generation = 1;
         rc.observer = observer;
@@ -52,9 +53,11 @@ static int add_devices(struct queue *q, struct err *err)
         const struct config_queue *c = q->config;
         struct agent *a = q->a;
         int r = 0;
+
         for (size_t i = 0; i < c->resources.n && r == 0; i++) {
                 BUF_CLEANUP struct buf found = {0};
                 const char *line = c->resources.v[i];
+
                 if (!strcmp(line, "GPUs found")) {
                         buf_addz(&found, "GPUs:");
                         machine_gpus("", &found);
@@ -68,6 +71,7 @@ static int add_devices(struct queue *q, struct err *err)
 static struct queue *queue_add(struct agent *a, const struct config_queue *c, struct backend *b)
 {
         struct queue *q = mem_new(struct queue);
+
         q->a = a;
         q->config = c;
         q->backend = b;
@@ -83,6 +87,7 @@ static int queue_open(struct agent *a, const struct config_queue *c, const struc
         const struct runner_kind *kind = config_queue_places(c) ? &runner_process : runner_find(c->runner);
         struct backend *b = a->backends[0];
         int r = 0;
+
         if (!kind)
                 return err_set(err, -EINVAL, "there is no runner '%s': there are process, mover"
 #define RUNNER(name) ", " #name
@@ -98,6 +103,7 @@ static int queue_open(struct agent *a, const struct config_queue *c, const struc
                 r = backend_open(a, kind, c, observer, &b, err);
         if (r == 0) {
                 struct queue *q = queue_add(a, c, b);
+
                 r = add_devices(q, err);
                 if (r == 0)
                         r = containers_queue(q, err);
@@ -111,10 +117,12 @@ static int queue_open(struct agent *a, const struct config_queue *c, const struc
 static void machine_budget(struct agent *a)
 {
         const struct config_queue *top = &a->config.queue;
+
         a->machine_cpus_milli = top->cpus_milli ? top->cpus_milli : a->machine.cpus_milli;
         a->machine_memory_bytes = top->memory_bytes ? top->memory_bytes : a->machine.memory_bytes;
         for (size_t i = 0; i < a->config.queue_count; i++) {
                 const struct config_queue *c = a->config.queues[i];
+
                 if (strcmp(c->runner, runner_process.name) != 0)
                         continue;
                 if (!top->cpus_milli && c->cpus_milli > a->machine_cpus_milli)
@@ -138,8 +146,10 @@ static const char *word_in(const char *text, struct str word)
 static const struct doc *spoken_of(const struct doc *map, const char *text, const struct doc *otherwise)
 {
         const char *first = NULL;
+
         for (const struct doc *d = map ? map->first : NULL; d; d = d->next) {
                 const char *at = word_in(text, d->key);
+
                 if (at && (!first || at < first)) {
                         first = at;
                         otherwise = d;
@@ -153,6 +163,7 @@ static const struct doc *spoken_of(const struct doc *map, const char *text, cons
 static const struct doc *culprit(const struct agent *a, const struct config_queue *c, const char *text)
 {
         const struct doc *maps[] = {c->doc, a->config.doc}, *found = NULL;
+
         for (size_t i = 0; i < 2 && !found; i++)
                 found = spoken_of(doc_get(maps[i], c->runner), text, NULL);
         for (size_t i = 0; i < 2 && !found; i++)
@@ -163,6 +174,7 @@ static const struct doc *culprit(const struct agent *a, const struct config_queu
 int queues_open(struct agent *a, const struct run_observer *observer, struct err *err)
 {
         struct backend *local;
+
         a->devices = devices_new();
         int r = backend_open(a, &runner_process, NULL, observer, &local, err);
         if (r < 0)
@@ -172,6 +184,7 @@ int queues_open(struct agent *a, const struct run_observer *observer, struct err
         machine_budget(a);
         for (size_t i = 0; i < a->config.queue_count && r == 0; i++) {
                 const struct config_queue *c = a->config.queues[i];
+
                 r = queue_open(a, c, observer, err);
                 if (r == 0)
                         continue;
@@ -187,6 +200,7 @@ int queues_open(struct agent *a, const struct run_observer *observer, struct err
 struct queue *queue_of_journal(struct agent *a, const char *name, const char *runner, struct err *err)
 {
         struct queue *q = queue_find(a, name);
+
         if (q && !strcmp(q->config->runner, runner))
                 return q;
         if (q || (strcmp(runner, runner_process.name) != 0 && strcmp(runner, CONFIG_MOVER) != 0)) {
@@ -230,6 +244,7 @@ void queues_close(struct agent *a)
 {
         for (size_t i = 0; i < a->queue_count; i++) {
                 struct queue *q = a->queues[i];
+
                 offers_close(q);
                 device_set_deinit(&q->devices);
                 free(q->accepted.v);

@@ -20,6 +20,7 @@
 static uint64_t cpus_limit(const struct queue *q)
 {
         uint64_t percent = q->config->pull_policy.load_percent;
+
         return percent == PULL_NO_LIMIT ? NO_END_CPUS * 1000 : q->offers->place.cpus_milli * percent / 100;
 }
 
@@ -27,6 +28,7 @@ static uint64_t cpus_limit(const struct queue *q)
 static uint64_t machine_cpus_limit(const struct queue *q)
 {
         uint64_t percent = q->config->pull_policy.load_percent;
+
         return percent == PULL_NO_LIMIT ? NO_END_CPUS * 1000 : q->a->machine_cpus_milli * percent / 100;
 }
 
@@ -34,6 +36,7 @@ static uint64_t machine_cpus_limit(const struct queue *q)
 static bool has_none(const struct config_queue *c, const char *resource)
 {
         BUF_CLEANUP struct buf none = {0};
+
         buf_printf(&none, "%s 0", resource);
         for (size_t i = 0; i < c->resources.n; i++)
                 if (str_ieqz(buf_view(&none), c->resources.v[i]))
@@ -53,6 +56,7 @@ static bool system_counts(const struct queue *q, const char *resource)
 static uint64_t system_has(const struct run_capacity *has, const char *resource)
 {
         uint64_t most = str_ieqz(STR("GPUs"), resource) ? has->node_gpus : 0;
+
         for (size_t k = 0; k < has->kind_count; k++)
                 for (size_t i = 0; i < has->kinds[k].resource_count; i++)
                         if (str_ieqz(str_of(resource), has->kinds[k].resources[i].name))
@@ -63,6 +67,7 @@ static uint64_t system_has(const struct run_capacity *has, const char *resource)
 struct run_capacity offers_capacity(const struct queue *q)
 {
         struct run_capacity has = {0};
+
         if (!queue_is_local(q))
                 q->backend->runner->kind->capacity(q->backend->runner, &has);
         return has;
@@ -72,6 +77,7 @@ struct run_capacity offers_capacity(const struct queue *q)
 static struct run_capacity kind_capacity(const struct queue *q, unsigned kind)
 {
         struct run_capacity has = offers_capacity(q);
+
         if (kind >= has.kind_count)
                 return has;
         const struct run_kind *k = &has.kinds[kind];
@@ -89,6 +95,7 @@ static bool devices_fit(const struct attempt *at)
 {
         for (size_t i = 0; i < at->t->m->resource_count; i++) {
                 const struct job_resource *r = &at->t->m->resources[i];
+
                 if (system_counts(at->q, r->name))
                         continue; /* as for processors: a job waits there for what has gone meanwhile */
                 if (devices_available(at->a->devices, &at->q->devices, r->name) < r->count)
@@ -101,6 +108,7 @@ bool offers_fits(const struct attempt *at)
 {
         const struct queue *q = at->q;
         size_t running = q->counts[ATTEMPT_STAGING] + q->counts[ATTEMPT_RUNNING] + q->kept;
+
         if (at->keeps_room)
                 return true;
         if (q->config->jobs_max && running >= q->config->jobs_max)
@@ -111,6 +119,7 @@ bool offers_fits(const struct attempt *at)
                 return false;
         if (queue_is_local(q)) {
                 uint64_t cpus = queues_committed_cpus(q->a), memory = queues_committed_memory(q->a);
+
                 if (cpus && (cpus + at->cpus_milli > machine_cpus_limit(q) ||
                              memory + at->memory_bytes > q->a->machine_memory_bytes))
                         return false;
@@ -128,6 +137,7 @@ const char *offers_never_fits(const struct queue *q, const struct job_template *
         const struct offer_place *p = &q->offers->place;
         uint64_t cpus = cpus_limit(q) > p->cpus_milli ? cpus_limit(q) : p->cpus_milli;
         struct run_capacity has = {0};
+
         if (config_queue_places(q->config))
                 return NULL;
         if (!queue_is_local(q))
@@ -174,6 +184,7 @@ static size_t waiting_devices(const void *arg, const char *name)
 {
         const struct queue *q = arg;
         size_t n = 0;
+
         for (const struct attempt *at = q->lists[ATTEMPT_WAITING]; at; at = at->next)
                 for (size_t i = 0; !at->keeps_room && i < at->t->m->resource_count; i++)
                         if (str_ieqz(str_of(name), at->t->m->resources[i].name))
@@ -184,10 +195,12 @@ static size_t waiting_devices(const void *arg, const char *name)
 static void running_use(const struct queue *q, struct pull_now *now)
 {
         int64_t ms = clock_wall_ms();
+
         for (const struct attempt *at = q->lists[ATTEMPT_RUNNING]; at; at = at->next) {
                 uint64_t wall = at->result.started_ms && (uint64_t)ms > at->result.started_ms
                                         ? (uint64_t)ms - at->result.started_ms
                                         : 0;
+
                 now->running_walltime_ms += wall;
                 /* upper bound; measured when the job ends */
                 now->running_cpu_ms += wall * at->cpus_milli / 1000;
@@ -200,6 +213,7 @@ static void machine_left(const struct queue *q, uint64_t *cpus, uint64_t *memory
 {
         const struct agent *a = q->a;
         uint64_t taken_cpus = queues_committed_cpus(a), taken_memory = queues_committed_memory(a);
+
         for (size_t i = 0; i < a->queue_count; i++)
                 if (queue_is_local(a->queues[i]) && !config_queue_places(a->queues[i]->config))
                         waiting_needs(a->queues[i], 0, &taken_cpus, &taken_memory);
@@ -212,6 +226,7 @@ static void look_at_resources(const struct queue *q, const struct pull_allowance
 {
         const struct offers *o = q->offers;
         uint64_t limit = cpus_limit(q);
+
         r->ad.cpus_milli = may->cpus_milli == PULL_NO_LIMIT ? u64_left(limit, taken_cpus) : may->cpus_milli;
         r->ad.memory_bytes = u64_left(o->place.memory_bytes, taken_memory);
         if (queue_is_local(q))
@@ -240,6 +255,7 @@ struct unseen { /* attempts that a batch system's last report of its nodes does 
 static void look_at_places(const struct queue *q, struct offers_room *r)
 {
         uint64_t taken = q->counts[ATTEMPT_WAITING] + q->counts[ATTEMPT_STAGING] + q->counts[ATTEMPT_RUNNING];
+
         r->jobs = u64_left(q->config->jobs_max, taken);
         r->ad.cpus_milli = r->jobs * 1000;
         r->ad.memory_bytes = q->offers->place.memory_bytes;
@@ -250,6 +266,7 @@ static void look_at_places(const struct queue *q, struct offers_room *r)
 static struct unseen not_reflected(const struct queue *q, unsigned kind, uint64_t at_ms)
 {
         struct unseen u = {0};
+
         for (const struct attempt *at = q->lists[ATTEMPT_RUNNING]; at; at = at->next) {
                 if (at->kind != kind || (at->result.started_ms && at->result.started_ms <= at_ms))
                         continue;
@@ -268,6 +285,7 @@ static struct unseen not_reflected(const struct queue *q, unsigned kind, uint64_
 static uint64_t units_of(const struct attempt *at, const char *resource)
 {
         uint64_t n = 0;
+
         for (size_t i = 0; i < at->t->m->resource_count; i++)
                 if (str_ieqz(str_of(resource), at->t->m->resources[i].name))
                         n += at->t->m->resources[i].count;
@@ -280,6 +298,7 @@ static uint64_t units_not_reflected(const struct queue *q, unsigned kind, const 
 {
         static const enum attempt_state states[] = {ATTEMPT_WAITING, ATTEMPT_STAGING, ATTEMPT_RUNNING};
         uint64_t n = 0;
+
         for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
                 for (const struct attempt *at = q->lists[states[i]]; at; at = at->next)
                         if (at->kind == kind && !(states[i] == ATTEMPT_RUNNING && at->result.started_ms &&
@@ -291,6 +310,7 @@ static uint64_t units_not_reflected(const struct queue *q, unsigned kind, const 
 static size_t waiting_of_kind(const struct queue *q, unsigned kind)
 {
         size_t n = 0;
+
         for (const struct attempt *at = q->lists[ATTEMPT_WAITING]; at; at = at->next)
                 n += at->kind == kind;
         return n;
@@ -303,6 +323,7 @@ static uint64_t bounds_leave(const struct queue *q, const struct pull_allowance 
 {
         const struct pull_policy *p = &q->config->pull_policy;
         bool whole = p->load_percent == PULL_NO_LIMIT || cpus_limit(q) >= has->cpus_milli;
+
         if (whole && !p->measured && has->cpus_milli)
                 return UINT64_MAX;
         return u64_left(may->cpus_milli, waiting_cpus);
@@ -313,6 +334,7 @@ static uint64_t bounds_leave(const struct queue *q, const struct pull_allowance 
 static uint64_t size_ahead(const struct queue *q, bool only_ahead)
 {
         uint64_t cpus = q->offers->mean_cpus ? q->offers->mean_cpus : 1000;
+
         if (only_ahead)
                 return u64_max(q->offers->place.cpus_milli, cpus);
         for (const struct attempt *at = q->lists[ATTEMPT_RUNNING]; at; at = at->next)
@@ -332,6 +354,7 @@ static void look_at_batch(struct queue *q, unsigned kind, const struct pull_allo
                                                                       kinds /* each its part */
                                                             : has->cpus_milli / 1000 + 1,
                                       QUEUED_MAX);
+
         waiting_needs(q, kind, &pending_cpus, &pending_memory);
         left = bounds_leave(q, may, has, all.cpus_milli + pending_cpus);
         r->ad.cpus_milli = u64_left(has->idle_cpus_milli, u.cpus_milli + pending_cpus);
@@ -359,12 +382,14 @@ static void batch_resources(const struct queue *q, unsigned kind, const struct r
                             struct buf *out)
 {
         const struct run_kind *k = kind < has->kind_count ? &has->kinds[kind] : NULL;
+
         if (has->gpus && system_counts(q, "GPUs"))
                 print_units(out, "GPUs",
                             u64_left(has->idle_gpus, units_not_reflected(q, kind, "GPUs", has->at_ms)),
                             has->gpus, has->node_gpus);
         for (size_t i = 0; k && i < k->resource_count; i++) {
                 const struct run_resource *r = &k->resources[i];
+
                 if (system_counts(q, r->name))
                         print_units(out, r->name,
                                     u64_left(r->idle, units_not_reflected(q, kind, r->name, has->at_ms)),
@@ -376,6 +401,7 @@ static void batch_place(struct queue *q, unsigned kind, const struct run_capacit
 {
         struct offers *o = q->offers;
         const struct config_queue *c = q->config;
+
         o->place.cpus_milli =
                 c->cpus_milli && c->cpus_milli < has->cpus_milli ? c->cpus_milli : has->cpus_milli;
         o->place.memory_bytes =
@@ -401,6 +427,7 @@ static void why_closed(const struct queue *q, const struct run_capacity *has,
                        const struct pull_allowance *may, int journal, struct buf *out)
 {
         BUF_CLEANUP struct buf why = {0};
+
         if (journal)
                 buf_printf(&why, "its agent cannot write what it takes to its disk: %s", strerror(-journal));
         else if (machine_lacks_inodes(&q->a->machine))
@@ -434,6 +461,7 @@ void offers_look(struct queue *q, unsigned kind, struct offers_room *ret)
         struct pull_allowance may;
         uint64_t cpus = q->committed_cpus_milli, memory = q->committed_memory_bytes;
         struct run_capacity has = {0};
+
         buf_reset(&o->devices);
         if (queue_is_local(q)) {
                 waiting_needs(q, 0, &cpus, &memory);

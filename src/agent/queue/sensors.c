@@ -50,6 +50,7 @@ static bool is_health(const struct sensor *s)
 static void take_line(struct sensor *s, struct str text)
 {
         size_t bad;
+
         buf_reset(&s->said);
         sensor_attributes(s->config->name, str_head(text, TEXT_MAX), &s->said, &bad);
         if (bad && !s->failing)
@@ -74,6 +75,7 @@ static void sensor_failed(struct sensor *s, const char *why)
 static void say_status(struct buf *out, int status, struct str errors)
 {
         struct str first = errors, rest = errors;
+
         if (status != -1 && WIFSIGNALED(status))
                 buf_printf(out, "signal %d", WTERMSIG(status));
         else if (status != -1)
@@ -89,6 +91,7 @@ static void judge(struct sensor *s, int status, struct str out, struct str error
         BUF_CLEANUP struct buf why = {0};
         struct str line = STR_NONE;
         bool was = all->unwell != NULL;
+
         free(all->unwell);
         all->unwell = NULL;
         if (status != 0) {
@@ -117,6 +120,7 @@ static void sensor_done(void *arg, int status, struct str out, struct str errors
 {
         struct sensor *s = arg;
         BUF_CLEANUP struct buf why = {0};
+
         s->command = NULL;
         if (is_health(s)) {
                 judge(s, status, out, errors);
@@ -146,6 +150,7 @@ static void ended(void *arg, struct child *child, int status)
 {
         struct sensor *s = arg;
         BUF_CLEANUP struct buf why = {0};
+
         (void)child;
         s->child = NULL;
         stop_reading(s);
@@ -160,8 +165,10 @@ static void take_blocks(struct sensor *s)
 {
         struct str text = buf_view(&s->block), last = STR_NONE;
         size_t used = 0, from = 0;
+
         for (size_t at = 0; at < text.n; at++) {
                 struct str line;
+
                 if (text.p[at] != '\n')
                         continue;
                 line = str_trim(str_make(text.p + from, at - from));
@@ -182,6 +189,7 @@ static void readable(void *arg, int what)
 {
         struct sensor *s = arg;
         ssize_t n;
+
         (void)what;
         if (s->block.n >= TEXT_MAX) { /* the sensor never ends a set of lines */
                 sensor_failed(s, "it printed 64 KiB without a line of '-'");
@@ -206,6 +214,7 @@ static int spawn(struct sensor *s, struct err *err)
                                   .stderr_fd = -1,
                                   .die_with_parent = true,
                                   .new_session = true};
+
         if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) < 0)
                 return err_set(err, -errno, "pipe: %s", strerror(errno));
         fcntl(pipe_fds[1], F_SETFL, 0); /* the program's end waits as pipes do */
@@ -225,6 +234,7 @@ static void start_sensor(void *arg)
 {
         struct sensor *s = arg;
         struct err err = {""};
+
         if (s->child) {
                 watch_set(s->watch, WATCH_READ);
                 return;
@@ -243,10 +253,12 @@ static void start_sensor(void *arg)
 void sensors_open(struct agent *a)
 {
         struct sensors *all = a->sensors = mem_new(struct sensors);
+
         all->n = a->config.sensor_count + (a->config.health.name != NULL);
         all->v = mem_array(NULL, all->n + 1, sizeof(*all->v));
         for (size_t i = 0; i < all->n; i++) {
                 struct sensor *s = &all->v[i];
+
                 *s = (struct sensor){.a = a, .fd = -1};
                 s->config = i < a->config.sensor_count ? &a->config.sensors[i] : &a->config.health;
                 s->timer = timer_new(a->loop, start_sensor, s);
@@ -257,10 +269,12 @@ void sensors_open(struct agent *a)
 void sensors_close(struct agent *a)
 {
         struct sensors *all = a->sensors;
+
         if (!all)
                 return;
         for (size_t i = 0; i < all->n; i++) {
                 struct sensor *s = &all->v[i];
+
                 timer_free(s->timer);
                 command_cancel(s->command);
                 if (s->child) {
@@ -281,6 +295,7 @@ void sensors_close(struct agent *a)
 static bool is_fresh(const struct sensor *s)
 {
         int64_t most = FRESH_TIMES * (int64_t)s->config->interval_ms + (int64_t)s->config->timeout_ms;
+
         return s->said_boot_ms && !is_health(s) &&
                (s->config->interval_ms == 0 || clock_boot_ms() - s->said_boot_ms <= most);
 }
@@ -298,6 +313,7 @@ static void add_machine(const struct agent *a, struct buf *out)
                                                {"image ", "NodeImage"},
                                                {"size ", "NodeSize"},
                                                {"price ", "NodePrice"}};
+
         add_fact(out, "NodeBootId", str_of(a->boot_id));
         for (size_t i = 0; i < a->config.node.n; i++)
                 for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
@@ -308,6 +324,7 @@ static void add_machine(const struct agent *a, struct buf *out)
 void sensors_advertise(struct agent *a, struct buf *out)
 {
         const struct sensors *all = a->sensors;
+
         add_machine(a, out);
         for (size_t i = 0; all && i < all->n; i++)
                 if (is_fresh(&all->v[i])) {

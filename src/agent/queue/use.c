@@ -20,6 +20,7 @@ static void read_line(struct agent *a, char *line)
         long long day;
         unsigned long long n[4];
         int end = 0;
+
         if (sscanf(line, "%lld %llu %llu %llu %llu%n", &day, &n[0], &n[1], &n[2], &n[3], &end) != 5)
                 return;
         /* a line without a name is from a version with one queue */
@@ -38,9 +39,11 @@ void queue_use_read(struct agent *a)
 {
         BUF_CLEANUP struct buf b = {0};
         struct str rest, line;
+
         if (fs_read(a->dir, "use", 1 << 20, &b, NULL) == 0)
                 for (rest = buf_view(&b); rest.n && str_cut(&rest, '\n', &line);) {
                         MEM_CLEANUP char *z = str_dupz(line);
+
                         read_line(a, z);
                 }
         today(a);
@@ -51,8 +54,10 @@ void queue_use_read(struct agent *a)
 void queue_use_write(struct agent *a)
 {
         BUF_CLEANUP struct buf b = {0};
+
         for (size_t i = 0; i < a->queue_count; i++) {
                 const struct pull_use *u = &a->queues[i]->use;
+
                 buf_printf(&b, "%lld %llu %llu %llu %llu %s\n", (long long)u->day,
                            (unsigned long long)u->jobs, (unsigned long long)u->cpu_ms,
                            (unsigned long long)u->walltime_ms, (unsigned long long)u->memory_mib_s,

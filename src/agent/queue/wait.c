@@ -13,6 +13,7 @@
 static const struct attempt *longest(const struct queue *q)
 {
         const struct attempt *found = NULL;
+
         for (const struct attempt *at = q->lists[ATTEMPT_RUNNING]; at; at = at->next)
                 if (!at->result.started_ms && (!found || at->assigned_ms < found->assigned_ms))
                         found = at;
@@ -31,6 +32,7 @@ void queue_wait_look(struct queue *q, const struct run_capacity *has, uint64_t l
         struct queue_wait *w = &q->wait;
         const struct attempt *at = longest(q);
         int64_t now = clock_boot_ms();
+
         if (!would_wait(has, at, at ? at->cpus_milli : like_cpus_milli)) {
                 w->begins_ms = 0;
                 w->unknown = false;
@@ -62,6 +64,7 @@ static struct queue *queue_of(const struct backend *b)
 void queue_wait_told(struct backend *b, const struct run_quote *e)
 {
         struct queue *q = queue_of(b);
+
         if (!q || !q->wait.asking)
                 return;
         struct queue_wait *w = &q->wait;
@@ -79,6 +82,7 @@ void queue_wait_told(struct backend *b, const struct run_quote *e)
 uint64_t queue_wait_s(const struct queue *q)
 {
         uint64_t now = (uint64_t)clock_wall_ms(), s, step;
+
         if (q->wait.begins_ms <= now)
                 return 0;
         s = (q->wait.begins_ms - now + 999) / 1000;

@@ -23,6 +23,7 @@ static const char *unfit(const struct queue *q, const struct template *t, bool *
         const struct agent *a = q->a;
         const struct job_template *m = t->m;
         const char *why;
+
         *ret_hold = true;
         if (m->step_count == 0 || m->step_count > STEPS_MAX)
                 return "the job has no step, or more than 64";
@@ -63,6 +64,7 @@ struct taken {
 static void taken_add(struct taken *t, uint32_t member)
 {
         Drover__Range *last = t->n ? &t->v[t->n - 1] : NULL;
+
         if (last && last->first + last->count == member) {
                 last->count++;
                 return;
@@ -78,6 +80,7 @@ static void write_down(struct queue *q, struct template *t, const Drover__Group 
 {
         MEM_CLEANUP Drover__Range **list = mem_array(NULL, taken->n + 1, sizeof(*list));
         Drover__Group of_them = *g;
+
         for (size_t i = 0; i < taken->n; i++)
                 list[i] = &taken->v[i];
         of_them.members = list;
@@ -91,6 +94,7 @@ static void take_group(struct agent *a, const char *name, const Drover__Group *g
         unsigned kind;
         struct queue *q = queue_find_offer(a, name, &kind);
         char key[32];
+
         template_key(key, g->request, g->part);
         struct template *t = map_get(a->templates, str_make(key, 12));
         bool hold = false;
@@ -101,6 +105,7 @@ static void take_group(struct agent *a, const char *name, const Drover__Group *g
         for (size_t i = 0; i < g->n_members; i++) {
                 for (uint32_t k = 0; k<g->members[i]->count && * left> 0; k++, (*left)--) {
                         uint32_t member = g->members[i]->first + k;
+
                         if (agent_find(a, g->request, member, g->fence))
                                 continue; /* known already */
                         if (!why && a->held_bytes > HELD_MAX)
@@ -137,12 +142,14 @@ static void take_group(struct agent *a, const char *name, const Drover__Group *g
 static void take_template(struct agent *a, const Drover__Template *m)
 {
         MEM_CLEANUP uint8_t *room = mem_alloc(drover__template__get_packed_size(m));
+
         assign_template(a, room, drover__template__pack(m, room));
 }
 
 void assign_message(struct agent *a, const Drover__Assign *m)
 {
         unsigned left = ASSIGN_MEMBERS_MAX;
+
         for (size_t i = 0; i < m->n_templates; i++)
                 take_template(a, m->templates[i]);
         for (size_t i = 0; i < m->n_groups; i++)
@@ -156,11 +163,13 @@ static void attempts_each(struct agent *a, Drover__Attempts *const *list, size_t
 {
         size_t left =
                 map_count(a->attempts) + ASSIGN_MEMBERS_MAX; /* some may be gone; none is counted twice */
+
         for (size_t i = 0; i < count; i++)
                 for (size_t r = 0; r < list[i]->n_members; r++)
                         for (uint32_t k = 0; k < list[i]->members[r]->count && left > 0; k++, left--) {
                                 struct attempt *at = agent_find(
                                         a, list[i]->request, list[i]->members[r]->first + k, list[i]->fence);
+
                                 if (at)
                                         fn(at, arg);
                         }
@@ -184,6 +193,7 @@ static void control(struct attempt *at, void *arg)
         const Drover__Control *m = arg;
         Drover__Command command = m->command;
         struct run_id id = attempt_task(at);
+
         if (command == DROVER__COMMAND__SUSPEND || command == DROVER__COMMAND__RESUME) {
                 at->suspended = command == DROVER__COMMAND__SUSPEND;
                 struct runner *r = at->q->backend->runner;
@@ -248,6 +258,7 @@ void assign_inventory(struct agent *a, const Drover__InventoryReply *m)
         /* results that were not refused are sent again */
         for (size_t i = 0; i < a->queue_count; i++) {
                 struct queue *q = a->queues[i];
+
                 for (struct attempt *at = q->lists[ATTEMPT_DONE]; at; at = at->next)
                         at->result_sent = false;
                 for (struct attempt *at = q->lists[ATTEMPT_RUNNING]; at; at = at->next)

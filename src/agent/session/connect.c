@@ -65,6 +65,7 @@ static bool load_credential(struct connection *c)
 {
         struct agent *a = c->a;
         BUF_CLEANUP struct buf before = {0};
+
         buf_str(&before, buf_view(&c->cert));
         buf_reset(&c->key);
         buf_reset(&c->cert);
@@ -104,6 +105,7 @@ static void again(struct connection *c)
 static void drop_connection(struct connection *c)
 {
         struct agent *a = c->a;
+
         session_free(c->session);
         c->session = NULL;
         timer_stop(c->renew);
@@ -121,6 +123,7 @@ static void send_join(struct connection *c)
 {
         struct agent *a = c->a;
         struct err err;
+
         buf_reset(&c->key);
         buf_reset(&c->csr);
         if (csr_make(str_of(a->config.name), &c->key, &c->csr, &err) < 0) {
@@ -144,6 +147,7 @@ static void send_hello(struct connection *c)
 {
         struct agent *a = c->a;
         Drover__Hello hello = DROVER__HELLO__INIT;
+
         hello.version = PROTOCOL;
         hello.instance = a->instance;
         hello.boot_id = a->boot_id;
@@ -163,6 +167,7 @@ static void send_hello(struct connection *c)
 static void on_ready(void *arg, struct session *s)
 {
         struct connection *c = arg;
+
         (void)s;
         if (c->joining)
                 send_join(c);
@@ -173,6 +178,7 @@ static void on_ready(void *arg, struct session *s)
 static void on_closed(void *arg, struct session *s, const struct err *why)
 {
         struct connection *c = arg;
+
         (void)s;
         /* a connection that ends at once is retried before it is logged */
         if (c->a->greeted || c->wait.ms > 1000 || clock_boot_ms() - c->dialled_ms > SLOW_MS)
@@ -186,6 +192,7 @@ static int keep_file(struct connection *c, const char *file, const char *text)
 {
         struct err err;
         int r = fs_write(c->a->dir, file, str_of(text), 0600, true, &err);
+
         if (r < 0)
                 log_error("msg=\"%s\"", LOG_TEXT(str_of(err.text)));
         return r;
@@ -206,6 +213,7 @@ static bool serves_many_as_one(const struct config *c)
 {
         MEM_CLEANUP struct str *items = mem_array(NULL, c->owners.n + 1, sizeof(*items));
         struct owners l = {items, c->owners.n};
+
         for (size_t i = 0; i < c->owners.n; i++) {
                 if (strcmp(c->owners.v[i], "any") == 0)
                         return c->users.n == 0;
@@ -248,6 +256,7 @@ static bool take_leadership(struct connection *c, uint64_t leadership)
 static bool on_welcome(struct connection *c, const Drover__Welcome *w)
 {
         struct agent *a = c->a;
+
         if (!take_leadership(c, w->leadership)) {
                 struct err why;
 
@@ -288,6 +297,7 @@ static bool on_welcome(struct connection *c, const Drover__Welcome *w)
 static void tell_lease(struct agent *a)
 {
         int64_t end = lease_clock_end(&a->lease);
+
         for (size_t i = 0; i < a->backend_count; i++)
                 a->backends[i]->runner->kind->lease(a->backends[i]->runner,
                                                     end == LEASE_CLOCK_NEVER ? 0 : end);
@@ -306,6 +316,7 @@ static void on_message(void *arg, struct session *s, const ProtobufCMessage *bas
         struct connection *c = arg;
         struct agent *a = c->a;
         const Drover__ToAgent *m = (const void *)base;
+
         (void)s;
         switch (m->kind_case) {
         case DROVER__TO_AGENT__KIND_JOINED:
@@ -353,6 +364,7 @@ static void on_renew(void *arg)
         struct connection *c = arg;
         struct agent *a = c->a;
         Drover__Renew renew = DROVER__RENEW__INIT;
+
         renew.serial = lease_clock_renewing(&a->lease, clock_boot_ms());
         renew.running = (uint32_t)queues_count(a, ATTEMPT_RUNNING);
         Drover__ToServer m = DROVER__TO_SERVER__INIT;
@@ -365,6 +377,7 @@ static void on_renew(void *arg)
 void connect_anew(struct agent *a)
 {
         struct connection *c = a->connection;
+
         /* also a session that has sent the inventory and waits for the answer */
         if (c->session && !c->joining) {
                 drop_connection(c);
@@ -376,6 +389,7 @@ void connect_anew(struct agent *a)
 static void on_refresh(void *arg)
 {
         struct connection *c = arg;
+
         if (c->a->greeted)
                 connect_anew(c->a);
 }
@@ -388,12 +402,14 @@ static void dial(void *arg)
         struct err err = {""};
         struct tls_config t = {0};
         bool joined = c->joining;
+
         c->joining = !load_credential(c) || (c->refused && a->config.token);
         if (c->joining != joined)
                 forget_context(c);
         c->refused = false;
         if (c->joining) {
                 struct str rest = str_of(a->config.token), kind, version, fingerprint;
+
                 if (!a->config.token) {
                         log_error("msg=\"no certificate yet, and no token to get one with: give --token-file "
                                   "(drover token agent --name %s)\"",
@@ -431,6 +447,7 @@ static void dial(void *arg)
 void connect_open(struct agent *a)
 {
         struct connection *c = a->connection = mem_new(struct connection);
+
         c->a = a;
         c->wait = BACKOFF(RETRY_FIRST_MS, RETRY_MAX_MS);
         load_leadership(c);
@@ -443,10 +460,12 @@ void connect_open(struct agent *a)
 void connect_close(struct agent *a)
 {
         struct connection *c = a->connection;
+
         if (!c)
                 return;
         if (c->session && a->greeted) {
                 Drover__Goodbye bye = DROVER__GOODBYE__INIT;
+
                 bye.reason = (char *)"stopped";
                 Drover__ToServer m = DROVER__TO_SERVER__INIT;
                 m.kind_case = DROVER__TO_SERVER__KIND_GOODBYE;

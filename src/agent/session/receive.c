@@ -58,6 +58,7 @@ static void take_wishes(struct agent *a, const Drover__Wishes *m)
 {
         unsigned wishes[OFFER_WISHES_MAX];
         size_t n = 0;
+
         for (size_t i = 0; i < m->n_wishes && n < OFFER_WISHES_MAX; i++)
                 if (m->wishes[i] > DROVER__WISH__WISH_NONE && m->wishes[i] <= DROVER__WISH__WISH_LARGE_MEMORY)
                         wishes[n++] = m->wishes[i];
@@ -67,8 +68,10 @@ static void take_wishes(struct agent *a, const Drover__Wishes *m)
 static void take_stores(struct agent *a, const Drover__Stores *m)
 {
         MEM_CLEANUP struct store_told *v = mem_array(NULL, m->n_stores + 1, sizeof(*v));
+
         for (size_t i = 0; i < m->n_stores; i++) {
                 const Drover__Store *s = m->stores[i];
+
                 v[i] = (struct store_told){s->name, s->probe, s->space, s->prefixes, s->n_prefixes};
         }
         stores_told(a, v, m->n_stores);
@@ -138,6 +141,7 @@ static void take_chirp_reply(struct agent *a, const Drover__ChirpReply *m)
 static void take_file_call(struct agent *a, const Drover__FileCall *m)
 {
         const Drover__Chirp *c = m->call;
+
         if (c)
                 file_request_begin(a, &(struct file_request){.serial = m->serial,
                                                              .owner = m->owner,

@@ -10,8 +10,10 @@
 static int kept_script(const struct agent *a, struct run_id id, struct buf *out)
 {
         int r = -ENOENT;
+
         for (size_t i = 0; i < a->backend_count && r < 0; i++) {
                 struct runner *runner = a->backends[i]->runner;
+
                 if (runner && runner->kind->script)
                         r = runner->kind->script(runner, id, out);
         }
@@ -27,6 +29,7 @@ void session_script(struct agent *a, const Drover__ScriptGet *m)
         Drover__ToServer to = DROVER__TO_SERVER__INIT;
         BUF_CLEANUP struct buf text = {0}, error = {0};
         int n = r && !r->kind->script ? 0 : r ? r->kind->script(r, id, &text) : kept_script(a, id, &text);
+
         if (r && !r->kind->script)
                 buf_printf(&error, "the queue %s submits no script: its runner is %s", at->q->config->name,
                            at->q->config->runner);

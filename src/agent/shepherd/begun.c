@@ -37,6 +37,7 @@ static int make_file(struct shepherd *s)
 int begun_open(struct shepherd *s)
 {
         int fd = make_file(s);
+
         if (fd < 0)
                 complain(
                         "msg=\"cannot write down for the agent what was begun: jobs that were not begun wait "
@@ -57,6 +58,7 @@ int begun_open(struct shepherd *s)
 uint32_t begun_add(struct shepherd *s, const struct shepherd_id *id)
 {
         uint32_t place = unused_count ? unused[--unused_count] : s->begun->used++;
+
         s->begun->ids[place] = *id;
         atomic_thread_fence(memory_order_seq_cst);
         return place;

@@ -66,6 +66,7 @@ static void take_outputs(const struct plan *p, int sandbox)
 {
         const struct shepherd_start *r = p->r;
         int made = O_WRONLY | O_CREAT;
+
         take_stream(p, sandbox, p->out, made | (r->flags & SHEPHERD_STDOUT_APPEND ? O_APPEND : O_TRUNC), 1,
                     SHEPHERD_AT_STDOUT);
         if (!(r->flags & SHEPHERD_STDERR_IS_STDOUT))
@@ -87,6 +88,7 @@ static void take_terminal(const struct plan *p)
 static void become_job(const struct plan *p)
 {
         const struct user *u = p->user;
+
         if (syscall(SYS_setgroups, (size_t)u->group_count, u->groups) < 0 ||
             syscall(SYS_setresgid, u->gid, u->gid, u->gid) < 0 ||
             syscall(SYS_setresuid, u->uid, u->uid, u->uid) < 0)
@@ -97,6 +99,7 @@ static void become_job(const struct plan *p)
 static void __attribute__((noreturn)) in_child(const struct plan *p)
 {
         const struct shepherd_start *r = p->r;
+
         setsid();
         at(p, SHEPHERD_AT_CGROUP);
         for (unsigned i = 0; i < p->group_count; i++)
@@ -105,6 +108,7 @@ static void __attribute__((noreturn)) in_child(const struct plan *p)
         at(p, SHEPHERD_AT_RLIMIT);
         for (unsigned i = 0; i < r->rlimit_count; i++) {
                 struct rlimit l = {r->rlimits[i].soft, r->rlimits[i].hard}, now;
+
                 /* never above our own limit, even if that is permitted */
                 if (syscall(SYS_prlimit64, 0, r->rlimits[i].resource, NULL, &now) == 0 &&
                     now.rlim_max < l.rlim_max) {
@@ -164,6 +168,7 @@ static void __attribute__((noreturn)) in_child(const struct plan *p)
 pid_t child_start(const struct plan *p)
 {
         pid_t pid = p->user ? 0 : launcher_start(p, in_child);
+
         if (pid)
                 return pid;
         pid = fork();

@@ -63,6 +63,7 @@ struct containment {
 static bool beneath(const char *path, const char *folder)
 {
         size_t n = strlen(folder);
+
         return !strncmp(path, folder, n) && (path[n] == '/' || !path[n]);
 }
 
@@ -70,6 +71,7 @@ static int put_text(const char *path, const char *text)
 {
         int fd = open(path, O_WRONLY | O_CLOEXEC);
         int r = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : errno;
+
         if (fd >= 0)
                 close(fd);
         return r;
@@ -80,6 +82,7 @@ static int own_user_space(uid_t uid, gid_t gid)
 {
         char map[64];
         int r;
+
         if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
                 return errno;
         r = put_text("/proc/self/setgroups", "deny");
@@ -93,6 +96,7 @@ static int own_user_space(uid_t uid, gid_t gid)
 static int make_folders(const char *above, const char *path)
 {
         char part[PATH_SIZE];
+
         snprintf(part, sizeof(part), "%s", path);
         for (char *p = part + strlen(above) + 1; (p = strchr(p, '/')); *p++ = '/') {
                 *p = 0;
@@ -108,6 +112,7 @@ static int cover(const struct containment *c, const char *folder, int jobs)
 {
         struct mount_attr readonly = {.attr_set = MOUNT_ATTR_RDONLY};
         int r = 0;
+
         if (mount("drover", folder, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0755,size=64k") < 0)
                 return errno;
         if (beneath(c->jobs, folder)) {
@@ -125,6 +130,7 @@ static bool may_rename(const char *folder)
 {
         char above[PATH_SIZE];
         struct stat st, own;
+
         snprintf(above, sizeof(above), "%s", folder);
         *strrchr(above, '/') = 0;
         const char *parent = *above ? above : "/";
@@ -138,9 +144,11 @@ static bool may_rename(const char *folder)
 static void pin_above(const struct containment *c, size_t i)
 {
         char part[PATH_SIZE];
+
         snprintf(part, sizeof(part), "%s", c->hidden[i]);
         for (char *p = part + 1; (p = strchr(p, '/')); *p++ = '/') {
                 bool pinned = false;
+
                 *p = 0;
                 for (size_t k = 0; k < i; k++)
                         pinned |= beneath(c->hidden[k], part) && strcmp(c->hidden[k], part) != 0;
@@ -152,6 +160,7 @@ static void pin_above(const struct containment *c, size_t i)
 static int view_mounts(const struct containment *c)
 {
         struct mount_attr readonly = {.attr_set = MOUNT_ATTR_RDONLY};
+
         if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
                 return errno;
         for (size_t i = 0; i < c->count && !c->root; i++)
@@ -161,6 +170,7 @@ static int view_mounts(const struct containment *c)
                 return errno;
         for (size_t i = 0; i < c->count; i++) {
                 bool inner = false;
+
                 for (size_t k = 0; k < c->count; k++)
                         inner |= k != i && beneath(c->hidden[i], c->hidden[k]) &&
                                  (k < i || strcmp(c->hidden[i], c->hidden[k]) != 0);
@@ -180,6 +190,7 @@ static void __attribute__((noreturn)) view_make(const struct containment *c, int
         uid_t uid = getuid();
         gid_t gid = getgid();
         int r, fds[2];
+
         prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* makes our /proc entries our own again */
         r = !c->root ? own_user_space(uid, gid) : unshare(CLONE_NEWNS) < 0 ? errno : 0;
         if (r == 0)
@@ -217,6 +228,7 @@ static int view_take(int from, int ret_fds[2])
         struct msghdr m = {
                 .msg_iov = &io, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
         ssize_t n = recvmsg(from, &m, MSG_CMSG_CLOEXEC);
+
         if (n != (ssize_t)sizeof(r))
                 return n < 0 && errno == EAGAIN ? ETIMEDOUT : EIO;
         const struct cmsghdr *h = CMSG_FIRSTHDR(&m);
@@ -241,6 +253,7 @@ static int view_renew(struct containment *c)
 {
         struct timeval limit = {.tv_sec = VIEW_LIMIT_S};
         int ends[2], fds[2], r;
+
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
                 return errno;
         setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
@@ -272,12 +285,14 @@ static int view_renew(struct containment *c)
 static bool mounts_changed(const struct containment *c)
 {
         struct pollfd p = {.fd = c->mounts, .events = POLLPRI};
+
         return c->mounts >= 0 && poll(&p, 1, 0) > 0;
 }
 
 struct containment *containment_new(const char *const *hidden, size_t count, const char *jobs, int *ret_why)
 {
         struct containment *c = calloc(1, sizeof(*c));
+
         if (!c)
                 abort();
         c->root = geteuid() == 0;
@@ -319,6 +334,7 @@ int containment_plan(struct containment *c, uint32_t asked, const char *const *p
                      struct containment_job *job)
 {
         uint32_t wanted = asked & SHEPHERD_CONTAINMENT;
+
         /* an unprivileged process gets namespaces only inside the view's */
         if (!c->root && (wanted & (SHEPHERD_OWN_TMP | SHEPHERD_NO_NETWORK)))
                 wanted |= SHEPHERD_HIDE;
@@ -348,6 +364,7 @@ int containment_plan(struct containment *c, uint32_t asked, const char *const *p
 static int tmp_folder(const struct containment_job *job)
 {
         int tree = -1;
+
         syscall(SYS_setfsgid, job->gid);
         syscall(SYS_setfsuid, job->uid);
         int sandbox = open(job->sandbox, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -367,10 +384,12 @@ static int own_tmp(const struct containment_job *job)
 {
         static const char *const places[] = {"/tmp", "/var/tmp"};
         const bool wanted[] = {job->tmp, job->var_tmp};
+
         if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
                 return errno;
         for (unsigned i = 0; i < 2; i++) {
                 int tree = wanted[i] ? tmp_folder(job) : -1;
+
                 if (!wanted[i])
                         continue;
                 if (tree < 0 || move_mount(tree, "", AT_FDCWD, places[i], MOVE_MOUNT_F_EMPTY_PATH) < 0)
@@ -383,6 +402,7 @@ static int own_tmp(const struct containment_job *job)
 static int own_network(void)
 {
         struct ifreq lo = {.ifr_name = "lo"};
+
         if (unshare(CLONE_NEWNET) < 0)
                 return errno;
         int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -408,6 +428,7 @@ static int filter(const struct containment_job *job)
 int containment_enter(const struct containment_job *job)
 {
         int r = 0;
+
         if (job->flags & SHEPHERD_HIDE) {
                 if ((job->user_space >= 0 && setns(job->user_space, CLONE_NEWUSER) < 0) ||
                     setns(job->view, CLONE_NEWNS) < 0)

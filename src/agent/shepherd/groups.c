@@ -37,12 +37,14 @@ static int open_beneath(int dir, const char *name, int flags)
         struct open_how how = {.flags = (uint64_t)flags | O_CLOEXEC,
                                .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS |
                                           RESOLVE_NO_XDEV};
+
         return (int)syscall(SYS_openat2, dir, name, &how, sizeof(how));
 }
 
 static bool is_kernels(int dir)
 {
         struct statfs fs;
+
         return fstatfs(dir, &fs) == 0 &&
                (fs.f_type == CGROUP_SUPER_MAGIC || fs.f_type == CGROUP2_SUPER_MAGIC);
 }
@@ -70,6 +72,7 @@ static int add_group(struct slot *sl, int dir)
 static struct slot *slot_new(void)
 {
         struct slot *sl = must(calloc(1, sizeof(*sl)));
+
         sl->kill = sl->freeze = -1;
         return sl;
 }
@@ -90,6 +93,7 @@ static void slot_close(struct slot *sl)
 static bool slot_lives(const struct slot *sl)
 {
         char c;
+
         return pread(sl->procs[0], &c, 1, 0) >= 0;
 }
 
@@ -98,6 +102,7 @@ static bool slot_lives(const struct slot *sl)
 bool slot_freeze(const struct slot *sl, bool on)
 {
         const char *word = sl->freeze_v2 ? (on ? "1" : "0") : on ? "FROZEN" : "THAWED";
+
         return sl->freeze >= 0 && pwrite(sl->freeze, word, strlen(word), 0) > 0;
 }
 
@@ -108,13 +113,16 @@ static unsigned kill_listed(const struct slot *sl)
         size_t kept = 0;
         unsigned n = 0;
         off_t at = 0;
+
         for (ssize_t got; (got = pread(sl->procs[0], room + kept, sizeof(room) - kept - 1, at)) > 0;) {
                 char *p = room, *end;
+
                 at += got;
                 kept += (size_t)got;
                 room[kept] = 0;
                 while ((end = strchr(p, '\n'))) {
                         long pid = strtol(p, NULL, 10);
+
                         if (pid > 1 && pid != getpid() && kill((pid_t)pid, SIGKILL) == 0)
                                 n++;
                         p = end + 1;
@@ -128,6 +136,7 @@ static unsigned kill_listed(const struct slot *sl)
 bool slot_kill(const struct slot *sl)
 {
         char c;
+
         if (pread(sl->procs[0], &c, 1, 0) <= 0)
                 return false;
         if (sl->kill >= 0 && pwrite(sl->kill, "1", 1, 0) == 1)
@@ -168,6 +177,7 @@ int slot_find(struct shepherd *s, const struct shepherd_start *r, const char *di
         for (const char *d = sl->dirs; sl->count < r->cgroup_count; d += strlen(d) + 1) {
                 int dir = open(d, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                 int error = dir < 0 ? errno : add_group(sl, dir);
+
                 if (dir >= 0)
                         close(dir);
                 if (error) {
@@ -208,6 +218,7 @@ static void sweep(struct shepherd *s)
         int fd = open_beneath(s->groups, ".", O_RDONLY | O_DIRECTORY);
         DIR *dir = fd < 0 ? NULL : fdopendir(fd);
         const struct dirent *e;
+
         while (dir && (e = readdir(dir))) {
                 if (e->d_name[0] != 'j')
                         continue;
@@ -228,6 +239,7 @@ static int open_in(const char *dir, const char *name)
         static const char *const files[] = {"cgroup.kill", "cgroup.freeze", "freezer.state"};
         int own = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), groups = -1;
         bool good = false;
+
         if (own >= 0 && is_kernels(own) && (mkdirat(own, name, 0755) == 0 || errno == EEXIST))
                 groups = open_beneath(own, name, O_PATH | O_DIRECTORY);
         for (unsigned i = 0; i < 3 && groups >= 0; i++)
@@ -244,6 +256,7 @@ static int open_in(const char *dir, const char *name)
 void groups_open(struct shepherd *s, const char *const dirs[], unsigned count)
 {
         char name[64];
+
         s->groups = -1;
         if (!s->users_path || s->uid != 0 || strchr(s->instance, '/'))
                 return;
@@ -262,6 +275,7 @@ struct slot *groups_take(struct shepherd *s)
                 return NULL;
         while (s->idle_groups) {
                 struct slot *sl = s->idle_groups;
+
                 s->idle_groups = sl->idle_next;
                 if (slot_lives(sl)) {
                         slot_freeze(sl, false);
@@ -278,6 +292,7 @@ struct slot *groups_take(struct shepherd *s)
 void groups_give(struct shepherd *s, struct slot *sl)
 {
         char c;
+
         if (pread(sl->procs[0], &c, 1, 0) == 0) {
                 sl->idle_next = s->idle_groups;
                 s->idle_groups = sl;
@@ -302,6 +317,7 @@ static void remove_agents(char *dir, unsigned count)
 void groups_remove(struct shepherd *s)
 {
         char name[64], link[32];
+
         for (unsigned i = 0; i < SLOTS_MAX; i++)
                 if (s->slots[i])
                         remove_agents(s->slots[i]->dirs, s->slots[i]->count);

@@ -66,6 +66,7 @@ static void futex_set(_Atomic uint32_t *word, uint32_t value)
 static int begin_launcher(void *arg)
 {
         struct launcher *l = arg;
+
         futex_set(&l->answer, BORN);
         l->child(&l->plan);
         _exit(127);
@@ -74,6 +75,7 @@ static int begin_launcher(void *arg)
 static void *run_launcher(void *arg)
 {
         struct launcher *l = arg;
+
         _Alignas(16) char stack[CHILD_STACK];
         for (;;) {
                 futex_wait(&l->busy, 0);
@@ -94,6 +96,7 @@ static struct launcher *launcher_new(void)
         struct launcher *l = must(calloc(1, sizeof(*l)));
         pthread_attr_t attributes;
         pthread_t thread;
+
         pthread_attr_init(&attributes);
         pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
         pthread_attr_setstacksize(&attributes, THREAD_STACK);
@@ -110,6 +113,7 @@ static struct launcher *launcher_find(void)
 {
         static struct launcher *launchers[LAUNCHERS_MAX];
         static unsigned count;
+
         for (unsigned i = 0; i < count; i++)
                 if (!atomic_load_explicit(&launchers[i]->busy, memory_order_acquire))
                         return launchers[i];
@@ -124,6 +128,7 @@ static void take_plan(struct launcher *l, const struct plan *p)
         const struct shepherd_start *r = p->r;
         const char *record = (const char *)r;
         char **words = l->words;
+
         memcpy(l->record, record, r->record.size);
         l->plan = *p;
         l->plan.r = (const void *)l->record;
@@ -148,6 +153,7 @@ static bool rights_open_memory(void)
         static int known = -1;
         char value = '1';
         int fd = known < 0 ? open("/proc/sys/fs/suid_dumpable", O_RDONLY | O_CLOEXEC) : -1;
+
         if (fd >= 0) {
                 (void)!read(fd, &value, 1);
                 close(fd);

@@ -41,6 +41,7 @@ static struct {
 static bool has_marker(const struct question *q)
 {
         char path[64], room[65536];
+
         snprintf(path, sizeof(path), "/proc/%d/environ", (int)q->pid);
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         if (fd < 0)
@@ -51,8 +52,10 @@ static bool has_marker(const struct question *q)
         while (!found && (n = read(fd, room + kept, sizeof(room) - kept)) > 0) {
                 size_t size = kept + (size_t)n;
                 char *p = room, *end = room + size;
+
                 while (!found && p < end) {
                         char *z = memchr(p, 0, (size_t)(end - p));
+
                         if (!z && p > room)
                                 break;
                         size_t len = z ? (size_t)(z - p) : (size_t)(end - p);
@@ -72,12 +75,14 @@ static bool has_marker(const struct question *q)
 static void __attribute__((noreturn)) answer(int from, pid_t parent)
 {
         struct question q;
+
         if (dup2(from, 0) < 0)
                 _exit(1);
         close_range(1, ~0U, 0);
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         while (getppid() == parent && recv(0, &q, sizeof(q), 0) == (ssize_t)sizeof(q)) {
                 char found = has_marker(&q);
+
                 if (send(0, &found, 1, MSG_NOSIGNAL) != 1)
                         break;
         }
@@ -89,6 +94,7 @@ static bool start_looking(void)
         const struct timeval limit = {.tv_usec = ANSWER_MS * 1000};
         int ends[2];
         pid_t parent = getpid();
+
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
                 return false;
         setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
@@ -129,6 +135,7 @@ static bool is_passed(pid_t pid, int64_t now)
 static void pass(pid_t pid, int64_t now)
 {
         unsigned oldest = 0;
+
         for (unsigned i = 1; i < PASS_MAX; i++)
                 if (passed[i].until < passed[oldest].until)
                         oldest = i;
@@ -148,6 +155,7 @@ bool look_for(pid_t pid, const char *marker, size_t length, bool whole)
         struct question q = {.pid = pid, .whole = whole, .length = length};
         char found = 0;
         int64_t now = boot_ms();
+
         if (look.late || length > sizeof(q.marker) || is_passed(pid, now) ||
             (!look.child && !start_looking()))
                 return false;

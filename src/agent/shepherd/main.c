@@ -30,6 +30,7 @@
 static int listen_in(int dir, uid_t uid, uid_t agent_uid)
 {
         struct sockaddr_un a = {.sun_family = AF_UNIX};
+
         snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/" SHEPHERD_SOCKET, dir);
         unlinkat(dir, SHEPHERD_SOCKET, 0);
         int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -50,6 +51,7 @@ static int listen_in(int dir, uid_t uid, uid_t agent_uid)
 static int signals_open(void)
 {
         sigset_t set;
+
         sigemptyset(&set);
         sigaddset(&set, SIGCHLD);
         sigaddset(&set, SIGTERM);
@@ -67,6 +69,7 @@ static int signals_open(void)
 static void on_signal(struct shepherd *s)
 {
         struct signalfd_siginfo info;
+
         while (read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
                 if (info.ssi_signo == SIGTERM)
                         s->quit = true;
@@ -96,6 +99,7 @@ static void run_shepherd(struct shepherd *s)
 {
         while (!s->quit) {
                 bool more = tree_reap(s);
+
                 serve_renewals(s);
                 int64_t now = boot_ms(), timeout = tree_timers(s, now);
                 if (more)
@@ -141,6 +145,7 @@ static int usage(int fd)
                 "[--agent-uid N] [--cgroup DIR] [--start-limit SECONDS] [--hide FOLDER]...\n"
                 "       drover-shepherd --help | --version\n"
                 "Started by drover-agent; see drover-shepherd(8).\n";
+
         (void)!write(fd, text, sizeof(text) - 1);
         return fd == 1 ? 0 : 2;
 }
@@ -158,8 +163,10 @@ static int read_options(int argc, char **argv, struct shepherd *s, struct option
 {
         for (int i = 1; i < argc; i++) {
                 const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+
                 if (!strcmp(argv[i], "--version")) {
                         static const char text[] = "drover-shepherd " DROVER_VERSION "\n";
+
                         (void)!write(1, text, sizeof(text) - 1);
                         return 0;
                 }
@@ -205,6 +212,7 @@ static int cannot_start(const struct options *o, const char *what, int error)
 static void contain(struct shepherd *s, struct options *o)
 {
         char jobs[4096];
+
         if (mkdirat(s->dir, "jobs", 0700) < 0 && errno != EEXIST)
                 complain("msg=\"cannot make the folder of sandboxes\" error=\"%s\"", strerror(errno));
         snprintf(jobs, sizeof(jobs), "%s/jobs", o->dir);
@@ -220,6 +228,7 @@ int main(int argc, char **argv)
 {
         static struct shepherd s = {.agent = -1, .passed = -1, .min_uid = 1000, .start_max_ms = START_MAX_MS};
         struct options o = {.ready = -1};
+
         prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* jobs of the same user may not look inside */
         int r = read_options(argc, argv, &s, &o);
         if (r >= 0)

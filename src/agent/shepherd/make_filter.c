@@ -63,6 +63,7 @@ static int filter_rules(scmp_filter_ctx f)
 #endif
         for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
                 int nr = seccomp_syscall_resolve_name(refused[i].name);
+
                 if (nr != __NR_SCMP_ERROR &&
                     seccomp_rule_add(f, SCMP_ACT_ERRNO((unsigned)refused[i].error), nr, 0) < 0)
                         return -1;
@@ -79,6 +80,7 @@ int main(void)
         scmp_filter_ctx f = seccomp_init(SCMP_ACT_ALLOW);
         int fd = memfd_create("filter", MFD_CLOEXEC);
         struct sock_filter row;
+
         /* a binary tree, because the kernel runs the filter once for each system call whenever a job
          * installs it */
         if (!f || fd < 0 || seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2) < 0 || filter_rules(f) < 0 ||

@@ -14,6 +14,7 @@
 static bool is_roots(int fd)
 {
         struct stat st;
+
         return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == 0 && !(st.st_mode & 022);
 }
 
@@ -33,6 +34,7 @@ int sandbox_open(struct shepherd *s)
 char *sandbox_name_of(const char *path)
 {
         const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
         for (const char *p = name; *p; p++)
                 if (*p <= ' ' || *p > '~')
                         return NULL;
@@ -44,6 +46,7 @@ char *sandbox_name_of(const char *path)
 static int open_to_agent(const struct shepherd *s, int fd, const struct user *user, bool share)
 {
         struct stat jobs;
+
         if (fstat(s->jobs, &jobs) < 0 || fchown(fd, user->uid, jobs.st_gid) < 0 ||
             fchmod(fd, share ? 0730 : 0710) < 0)
                 return errno;
@@ -53,6 +56,7 @@ static int open_to_agent(const struct shepherd *s, int fd, const struct user *us
 int sandbox_make(struct shepherd *s, const char *path, const struct user *user, bool share)
 {
         struct stat st;
+
         if (s->jobs < 0)
                 return EPERM;
         char *name = sandbox_name_of(path);
@@ -92,6 +96,7 @@ void sandbox_drop_credentials(const struct shepherd *s, const char *path)
         int fd = box < 0 ? -1
                          : openat(box, SANDBOX_CREDENTIALS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
         for (unsigned i = 0; dir && i < CREDENTIALS_MAX && (e = readdir(dir)); i++)
                 if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
                         unlinkat(fd, e->d_name, 0);

@@ -21,6 +21,7 @@ static unsigned bucket_of(const struct shepherd_id *id)
 struct child *child_by_id(struct shepherd *s, const struct shepherd_id *id)
 {
         struct child *c = s->by_id[bucket_of(id)];
+
         while (c && memcmp(&c->tell.id, id, sizeof(*id)) != 0)
                 c = c->id_next;
         return c;
@@ -35,6 +36,7 @@ bool child_is_beside(const struct child *c, const struct shepherd_id *id)
 struct child *child_by_pid(struct shepherd *s, pid_t pid)
 {
         struct child *c = s->by_pid[(unsigned)pid % BUCKETS];
+
         while (c && c->tell.pid != pid)
                 c = c->pid_next;
         return c;
@@ -74,6 +76,7 @@ void child_done(struct shepherd *s, struct child *c)
         }
         if (c->tell.pid) {
                 struct child **at = &s->by_pid[(unsigned)c->tell.pid % BUCKETS];
+
                 while (*at && *at != c)
                         at = &(*at)->pid_next;
                 if (*at)
@@ -106,6 +109,7 @@ static void child_forget(struct shepherd *s, struct child *c)
         if (c->dirty) {
                 struct child **d = &s->dirty_first;
                 size_t before = 0;
+
                 for (; *d != c; before++)
                         d = &(*d)->dirty_next;
                 if (before < s->list_left)
@@ -179,6 +183,7 @@ static void begin_list(struct shepherd *s)
                                          (int32_t)getpid(),
                                          containment_parts(s->containment),
                                          s->no_view};
+
         if (!send_some(s, &w, sizeof(w)))
                 return;
         s->asked = false;
@@ -194,6 +199,7 @@ static void begin_list(struct shepherd *s)
 static void end_list(struct shepherd *s)
 {
         const struct shepherd_name end = {.record = {sizeof(end), SHEPHERD_LISTED}};
+
         if (send_some(s, &end, sizeof(end)))
                 s->listing = false;
 }
@@ -201,6 +207,7 @@ static void end_list(struct shepherd *s)
 static void send_pong(struct shepherd *s)
 {
         const struct shepherd_name pong = {.record = {sizeof(pong), SHEPHERD_PONG}};
+
         if (send_some(s, &pong, sizeof(pong)))
                 s->pinged = false;
 }
@@ -211,6 +218,7 @@ static bool send_dirty(struct shepherd *s)
         size_t n = 0, count = 0;
         struct child *c = s->dirty_first;
         static char room[32768]; /* static, because fork would copy pages on the stack for each job */
+
         for (; c && n + sizeof(c->tell) <= sizeof(room) && (!s->listing || count < s->list_left);
              c = c->dirty_next, count++) {
                 memcpy(room + n, &c->tell, sizeof(c->tell));
@@ -220,6 +228,7 @@ static bool send_dirty(struct shepherd *s)
                 return false;
         while (s->dirty_first != c) {
                 struct child *d = s->dirty_first;
+
                 s->dirty_first = d->dirty_next;
                 d->dirty = false;
         }
@@ -232,6 +241,7 @@ static bool send_dirty(struct shepherd *s)
 void serve_flush(struct shepherd *s)
 {
         bool more = true;
+
         while (more && s->agent >= 0 && serve_waits(s)) {
                 if (s->asked) {
                         begin_list(s);
@@ -261,6 +271,7 @@ static void record_handle(struct shepherd *s, const struct shepherd_record *r)
         const struct shepherd_start *start = (const void *)r;
         const struct shepherd_signal *sig = (const void *)r;
         struct child *c = r->size >= sizeof(*name) ? child_by_id(s, &name->id) : NULL;
+
         switch (r->kind) {
         case SHEPHERD_HELLO: s->asked = true; break;
         case SHEPHERD_PING: s->pinged = true; break;
@@ -306,6 +317,7 @@ bool serve_batch(struct shepherd *s, const char *p, size_t n)
 {
         while (n >= sizeof(struct shepherd_record)) {
                 const struct shepherd_record *r = (const void *)p;
+
                 if (r->size < sizeof(*r) || r->size > n || r->size % 8)
                         return false;
                 record_handle(s, r);
@@ -320,6 +332,7 @@ static bool walk_memory(struct shepherd *s, int fd)
         struct stat st;
         const int seals = F_SEAL_SHRINK | F_SEAL_WRITE;
         int has;
+
         if (fstat(fd, &st) < 0 || st.st_size <= 0 || st.st_size > SHEPHERD_BATCH_MAX ||
             (has = fcntl(fd, F_GET_SEALS)) < 0 || (has & seals) != seals) /* sealed: it cannot change */
                 return false;
@@ -336,11 +349,13 @@ static bool walk_memory(struct shepherd *s, int fd)
 static bool take_passed(struct msghdr *m, int *ret)
 {
         unsigned count = 0;
+
         for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
                 if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
                         continue;
                 for (size_t at = 0; at + sizeof(int) <= h->cmsg_len - CMSG_LEN(0); at += sizeof(int)) {
                         int fd;
+
                         memcpy(&fd, CMSG_DATA(h) + at, sizeof(fd));
                         if (count++ == 0)
                                 *ret = fd;
@@ -362,6 +377,7 @@ static bool serve_one(struct shepherd *s)
         struct msghdr m = {
                 .msg_iov = &io, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
         ssize_t n = recvmsg(s->agent, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
         /* an agent that ends with unread messages resets the connection; what it sent before still counts */
         if (n < 0 && errno == ECONNRESET)
                 n = recvmsg(s->agent, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
@@ -406,6 +422,7 @@ void serve_renewals(struct shepherd *s)
 void serve_accept(struct shepherd *s)
 {
         int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
         if (fd < 0)
                 return;
         struct ucred peer;

@@ -19,6 +19,7 @@
 static const char *next_text(const char **at, size_t *left)
 {
         const char *p = *at, *end = *left ? memchr(p, 0, *left) : NULL;
+
         if (!end)
                 return NULL;
         *left -= (size_t)(end - p) + 1;
@@ -38,6 +39,7 @@ static bool take_words(char **to, uint32_t count, const char **at, size_t *left)
 static struct child *child_new(struct shepherd *s, const struct shepherd_start *r)
 {
         struct child *c = must(calloc(1, sizeof(*c)));
+
         c->tell = (struct shepherd_child){
                 .record = {sizeof(c->tell), SHEPHERD_CHILD}, .id = r->id, .slot = r->slot};
         c->tell.started_ms = (uint64_t)wall_ms();
@@ -61,6 +63,7 @@ static char *find_marker(const struct shepherd *s, const struct plan *p)
 {
         char want[256];
         const struct shepherd_id *id = &p->r->id;
+
         if (p->r->flags & SHEPHERD_GUEST)
                 snprintf(want, sizeof(want), SHEPHERD_GUEST_MARKER "%s/%llu.%u.%u.%x", s->instance,
                          (unsigned long long)id->request, id->member, id->fence, id->step);
@@ -89,6 +92,7 @@ static bool is_late(const struct shepherd *s)
 static bool agent_is_gone(const struct shepherd *s)
 {
         struct pollfd agent = {.fd = s->agent};
+
         return poll(&agent, 1, 0) > 0 && (agent.revents & (POLLHUP | POLLERR));
 }
 
@@ -118,6 +122,7 @@ static bool read_texts(struct plan *p, const char *strings, size_t size, struct 
 {
         const struct shepherd_start *r = p->r;
         const char *at = strings;
+
         if (r->cgroup_count > SHEPHERD_CGROUPS_MAX || r->rlimit_count > SHEPHERD_RLIMITS_MAX ||
             r->argc == 0 || r->argc > SHEPHERD_WORDS_MAX || r->envc > SHEPHERD_WORDS_MAX)
                 return false;
@@ -156,6 +161,7 @@ static int prepare_child(struct shepherd *s, struct plan *p, struct child *c, co
         size_t left = t->words_size;
         struct slot *slot;
         int error;
+
         *ret_where = SHEPHERD_AT_REQUEST;
         if (!take_words(words, r->argc, &at, &left) || !take_words(words + r->argc + 1, r->envc, &at, &left))
                 return EINVAL;
@@ -183,6 +189,7 @@ static int prepare_child(struct shepherd *s, struct plan *p, struct child *c, co
                 return error;
         if (r->flags & SHEPHERD_GUEST) {
                 const struct child *host = host_of(s, &r->id);
+
                 if (!host)
                         return ESRCH;
                 c->guest = true;

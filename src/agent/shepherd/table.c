@@ -34,6 +34,7 @@ static void read_boot_id(char *room, size_t size)
 static int64_t start_of(pid_t pid)
 {
         char path[64], text[1024];
+
         snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
@@ -59,8 +60,10 @@ static unsigned kill_recorded(struct shepherd *s)
 {
         int64_t tick_ms = 1000 / sysconf(_SC_CLK_TCK), now = boot_ms();
         unsigned damaged = 0;
+
         for (unsigned i = 0; i < TABLE_MAX; i++) {
                 const struct table_entry *e = &s->table->entries[i];
+
                 if (is_damaged(e, now)) {
                         damaged++;
                         continue;
@@ -91,6 +94,7 @@ static int open_file(struct shepherd *s, int64_t *ret_size)
         int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW, r = 0;
         int fd = openat(s->dir, TABLE_FILE, flags | O_CREAT | O_EXCL, 0600);
         bool is_new = fd >= 0;
+
         if (fd < 0 && errno == EEXIST)
                 fd = openat(s->dir, TABLE_FILE, flags);
         if (fd < 0)
@@ -111,6 +115,7 @@ int table_open(struct shepherd *s)
 {
         int64_t size = -1;
         int fd = open_file(s, &size);
+
         if (fd < 0)
                 return fd;
         s->table = mmap(NULL, sizeof(struct table), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -140,6 +145,7 @@ int table_open(struct shepherd *s)
 unsigned table_take(struct shepherd *s)
 {
         static unsigned at;
+
         for (unsigned i = 0; i < TABLE_MAX; i++, at = (at + 1) % TABLE_MAX) {
                 if (s->table->entries[at].pid)
                         continue;

@@ -30,6 +30,7 @@ static char top[64], way[80], state[96], jobs[112], sandbox[128], key[112];
 static void put(const char *path, const char *text)
 {
         int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
         assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
         close(fd);
 }
@@ -56,6 +57,7 @@ static int setup(void **arg)
 static int teardown(void **arg)
 {
         char command[256];
+
         (void)arg;
         snprintf(command, sizeof(command), "rm -rf %s", top);
         return system(command);
@@ -66,6 +68,7 @@ static int contained_as(uid_t uid, uint32_t flags, int (*look)(void))
 {
         int status, why;
         pid_t pid = fork();
+
         if (pid == 0) {
                 if (uid != getuid() && (setgid(uid) < 0 || setuid(uid) < 0))
                         _exit(201);
@@ -93,12 +96,14 @@ static int contained_as(uid_t uid, uint32_t flags, int (*look)(void))
 static int on_all(uint32_t flags, int (*look)(void))
 {
         int r = contained_as(getuid(), flags, look);
+
         return r || getuid() != 0 ? r : contained_as(ORDINARY, flags, look);
 }
 
 static int hidden(void)
 {
         char path[192];
+
         if (access(key, F_OK) == 0 || errno != ENOENT)
                 return 1;
         if (access(sandbox, R_OK | W_OK) != 0)
@@ -122,6 +127,7 @@ static void test_hide(void **arg)
 static int moved(void)
 {
         char plain[128], away[128];
+
         snprintf(plain, sizeof(plain), "%s/plain", top);
         snprintf(away, sizeof(away), "%s/away", top);
         if (rename(way, away) == 0 || errno != EBUSY)
@@ -170,6 +176,7 @@ static int look_outside(void)
 {
         char path[64];
         pid_t other = getppid();
+
         snprintf(path, sizeof(path), "/proc/%d/root/etc", (int)other);
         if (access(path, F_OK) == 0)
                 return 1;
@@ -187,6 +194,7 @@ static int look_outside_as_program(void)
                 int pid;
         } head = {0x20080522, 0};
         uint32_t none[6] = {0};
+
         prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
         if (syscall(SYS_capset, &head, none) < 0)
                 return 9;
@@ -202,6 +210,7 @@ static void test_hide_ptrace(void **arg)
 static int filtered(void)
 {
         char byte = 'x';
+
         if (syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_USER_KEYRING, 0) >= 0 || errno != ENOSYS)
                 return 1;
         if (syscall(SYS_bpf, 0, NULL, 0) >= 0 || errno != EPERM)
@@ -237,6 +246,7 @@ static int own_tmp(void)
 {
         char path[192];
         struct stat a, b;
+
         snprintf(path, sizeof(path), "%s/.drover_tmp", sandbox);
         if (access("/tmp/containment.shared", F_OK) == 0)
                 return 1;
@@ -263,6 +273,7 @@ static int lone_loopback(void)
         bool alone = all && all[0].if_index && !strcmp(all[0].if_name, "lo") && !all[1].if_index;
         struct ifreq lo = {.ifr_name = "lo"};
         int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
         return !alone ? 1 : ioctl(fd, SIOCGIFFLAGS, &lo) < 0 || !(lo.ifr_flags & IFF_UP) ? 2 : 0;
 }
 
@@ -309,5 +320,6 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_no_network, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_plan, setup, teardown),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,10 +33,12 @@ static const char *users;
 static void start_shepherd(void)
 {
         int ends[2];
+
         assert_int_equal(pipe(ends), 0);
         shepherd = fork();
         if (shepherd == 0) {
                 char fd[16];
+
                 close(ends[0]);
                 signal(SIGQUIT, SIG_IGN); /* as a shell's background job has it */
                 snprintf(fd, sizeof(fd), "%d", ends[1]);
@@ -58,6 +60,7 @@ static void say(const void *p, size_t n)
 static void dial(void)
 {
         struct sockaddr_un a = {.sun_family = AF_UNIX};
+
         snprintf(a.sun_path, sizeof(a.sun_path), "%s/" SHEPHERD_SOCKET, top);
         sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
         assert_int_equal(connect(sock, (struct sockaddr *)&a, sizeof(a)), 0);
@@ -75,6 +78,7 @@ static bool hear(uint32_t kind, uint64_t request, void *ret, size_t size)
                 while (batch_at < batch_size) {
                         struct shepherd_record *r = (void *)(batch + batch_at);
                         struct shepherd_child *c = (void *)r;
+
                         batch_at += r->size;
                         if (r->kind == kind && (!request || c->id.request == request)) {
                                 memcpy(ret, r, size);
@@ -104,6 +108,7 @@ static void greet(void)
 static void listed(void)
 {
         struct shepherd_name end;
+
         assert_true(hear(SHEPHERD_LISTED, 0, &end, sizeof(end)));
 }
 
@@ -131,6 +136,7 @@ static void start(const struct ask *a)
                                    .flags = a->flags,
                                    .walltime_ms = a->walltime_ms,
                                    .envc = 2};
+
         if (a->limit.hard) {
                 h.rlimits[0] = a->limit;
                 h.rlimit_count = 1;
@@ -187,6 +193,7 @@ static void start(const struct ask *a)
 static struct shepherd_child ended(uint64_t request)
 {
         struct shepherd_child c = {0};
+
         do
                 assert_true(hear(SHEPHERD_CHILD, request, &c, sizeof(c)));
         while (c.state == SHEPHERD_RUNNING);
@@ -196,6 +203,7 @@ static struct shepherd_child ended(uint64_t request)
 static struct shepherd_child running(uint64_t request)
 {
         struct shepherd_child c = {0};
+
         assert_true(hear(SHEPHERD_CHILD, request, &c, sizeof(c)));
         assert_int_equal(c.state, SHEPHERD_RUNNING);
         return c;
@@ -204,12 +212,14 @@ static struct shepherd_child running(uint64_t request)
 static void tell_name(enum shepherd_kind kind, uint64_t request)
 {
         struct shepherd_name n = {{sizeof(n), kind}, {.request = request, .fence = 1}};
+
         say(&n, sizeof(n));
 }
 
 static void content(const char *name, const char *want)
 {
         BUF_CLEANUP struct buf b = {0}, path = {0};
+
         buf_printf(&path, "%s/%s", top, name);
         assert_int_equal(fs_read(AT_FDCWD, buf_z(&path), 1 << 20, &b, NULL), 0);
         assert_string_equal(buf_z(&b), want);
@@ -218,10 +228,12 @@ static void content(const char *name, const char *want)
 static pid_t pid_in(const char *name)
 {
         char path[128];
+
         snprintf(path, sizeof(path), "%s/%s", top, name);
         for (int i = 0; i < 1000; i++) {
                 BUF_CLEANUP struct buf b = {0};
                 int64_t pid;
+
                 if (fs_read(AT_FDCWD, path, 64, &b, NULL) == 0 && str_ends(buf_view(&b), STR("\n")) &&
                     str_to_i64(str_trim(buf_view(&b)), &pid) == 0)
                         return (pid_t)pid;
@@ -234,6 +246,7 @@ static pid_t pid_in(const char *name)
 static bool alive(pid_t pid)
 {
         char path[64];
+
         snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
         BUF_CLEANUP struct buf b = {0};
         return fs_read(AT_FDCWD, path, 4096, &b, NULL) == 0 && !strstr(buf_z(&b), ") Z ");
@@ -296,6 +309,7 @@ static void says_what_failed(void **state)
         };
         for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
                 struct ask a = cases[i].ask;
+
                 a.request = 100 + i;
                 start(&a);
                 struct shepherd_child c = ended(a.request);
@@ -411,6 +425,7 @@ static void nobody_waits_for_one_that_hangs(void **state)
         assert_int_equal(ended(37).state, SHEPHERD_EXITED);
         for (unsigned i = 0; i < HANGING; i++) {
                 struct shepherd_child c = ended(35);
+
                 assert_int_equal(c.state, SHEPHERD_FAILED);
                 assert_int_equal(c.where, SHEPHERD_AT_STDIN);
                 assert_int_equal(c.error, ETIMEDOUT);
@@ -535,6 +550,7 @@ static void remembers_for_the_next_agent(void **state)
         do {
                 while (batch_at < batch_size) {
                         struct shepherd_child *r = (void *)(batch + batch_at);
+
                         assert_true(r->record.kind != SHEPHERD_CHILD || r->id.request != 50);
                         if (r->record.kind == SHEPHERD_LISTED)
                                 return;
@@ -563,6 +579,7 @@ static void becomes_mapped_users_only(void **state)
         };
         for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
                 char sub[96], map[128];
+
                 snprintf(sub, sizeof(sub), "%s/users%u", top, i);
                 snprintf(map, sizeof(map), "%s/map", sub);
                 assert_int_equal(mkdir(sub, 0700), 0);

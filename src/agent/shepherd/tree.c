@@ -63,9 +63,11 @@ void tree_kill_strays(const char *marker, size_t length)
                 DIR *dir = opendir("/proc");
                 struct dirent *e;
                 bool any = false;
+
                 look_begin();
                 while (dir && (e = readdir(dir))) {
                         long pid = strtol(e->d_name, NULL, 10);
+
                         if (pid > 1 && pid != getpid() &&
                             signal_if_marked((pid_t)pid, marker, length, false, SIGKILL))
                                 any = true;
@@ -82,6 +84,7 @@ static ino_t pid_namespace(const char *pid)
 {
         char path[64];
         struct stat st;
+
         snprintf(path, sizeof(path), "/proc/%s/ns/pid", pid);
         return stat(path, &st) == 0 ? st.st_ino : 0;
 }
@@ -100,6 +103,7 @@ static unsigned signal_marked(const struct child *c, int sig)
         look_begin();
         while (dir && (e = readdir(dir))) {
                 long pid = strtol(e->d_name, NULL, 10);
+
                 if (pid > 1 && pid != getpid() && pid != c->tell.pid &&
                     (sig == SIGKILL || pid_namespace(e->d_name) != ours) &&
                     signal_if_marked((pid_t)pid, c->marker, strlen(c->marker), true, sig))
@@ -116,6 +120,7 @@ static const char *read_proc(const char *path, char *room, size_t size)
 {
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         ssize_t n = fd < 0 ? -1 : read(fd, room, size - 1);
+
         if (fd >= 0)
                 close(fd);
         room[n > 0 ? n : 0] = 0;
@@ -130,11 +135,13 @@ static unsigned kill_orphans_if(struct shepherd *s,
 {
         char path[64], room[16384];
         unsigned found = 0;
+
         snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
         look_begin();
         for (const char *p = read_proc(path, room, sizeof(room)); *p;) {
                 char *end;
                 long pid = strtol(p, &end, 10);
+
                 if (end == p)
                         break;
                 p = end;
@@ -150,6 +157,7 @@ static unsigned kill_orphans_if(struct shepherd *s,
 static bool is_of(struct shepherd *s, const struct child *c, pid_t pid)
 {
         bool alone = s->running == c && !c->run_next;
+
         return alone || (c->marker && look_for(pid, c->marker, strlen(c->marker), true));
 }
 
@@ -159,6 +167,7 @@ static bool is_of(struct shepherd *s, const struct child *c, pid_t pid)
 static bool has_no_monitor(struct shepherd *s, const struct child *c, pid_t pid)
 {
         char path[64], room[16384];
+
         (void)s, (void)c;
         snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
         const char *group = strstr(read_proc(path, room, sizeof(room)), "/libpod-");
@@ -185,6 +194,7 @@ static bool kill_now(struct shepherd *s, struct child *c)
 {
         bool any = false;
         struct slot *sl = slot_of(s, c);
+
         if (sl && slot_kill(sl))
                 any = true;
         if (sl && (c->suspended || c->stuck))
@@ -201,6 +211,7 @@ static bool kill_now(struct shepherd *s, struct child *c)
 void tree_suspend(struct shepherd *s, struct child *c, bool on)
 {
         struct slot *sl = slot_of(s, c);
+
         if (c->state != CHILD_RUNNING || c->suspended == on)
                 return;
         c->suspended = on;
@@ -251,6 +262,7 @@ static void try_end(struct shepherd *s, struct child *c, int64_t now)
 static bool in_program(pid_t pid)
 {
         char path[64], room[1024];
+
         snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
         const char *p = strrchr(read_proc(path, room, sizeof(room)), ')');
         for (int field = 2; p && field < 9; field++)
@@ -291,6 +303,7 @@ static uint64_t micros(struct timeval t)
 static pid_t next_dead(void)
 {
         siginfo_t info = {0};
+
         return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 ? info.si_pid : 0;
 }
 
@@ -307,8 +320,10 @@ bool tree_reap(struct shepherd *s)
         struct rusage u;
         bool orphan = false;
         pid_t pid = 0;
+
         for (unsigned n = 0; n < REAP_MAX && (pid = next_dead()) > 0; n++) {
                 struct child *c = child_by_pid(s, pid);
+
                 if (c) /* while its number cannot be reused */
                         kill(-pid, SIGKILL);
                 if (wait4(pid, &status, WNOHANG | __WALL, &u) != pid)
@@ -342,6 +357,7 @@ int64_t tree_timers(struct shepherd *s, int64_t now)
 {
         int64_t first = INT64_MAX;
         bool ended = s->lease_until && now >= s->lease_until;
+
         if (s->look_at && now >= s->look_at) {
                 s->look_at = 0;
                 s->looked_ms = now;

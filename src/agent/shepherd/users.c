@@ -14,6 +14,7 @@
 static bool line_says(const char *pattern, const char *as, const char *owner, const char *user)
 {
         const char *at = strchr(owner, '@');
+
         if (!strncmp(pattern, "*@", 2)) {
                 if (!at || strcmp(pattern + 1, at) != 0)
                         return false;
@@ -29,11 +30,13 @@ static bool file_says(const char *path, const char *owner, const char *user)
 {
         FILE *f = fopen(path, "re");
         struct stat st;
+
         if (!f)
                 return false;
         bool found = false;
         if (fstat(fileno(f), &st) == 0 && st.st_uid == 0 && !(st.st_mode & 022)) {
                 char line[1024], pattern[512], as[256];
+
                 while (!found && fgets(line, sizeof(line), f))
                         found = line[0] != '#' && sscanf(line, "%511s %255s", pattern, as) == 2 &&
                                 line_says(pattern, as, owner, user);

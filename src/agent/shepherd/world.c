@@ -13,6 +13,7 @@
 static int64_t clock_ms(clockid_t id)
 {
         struct timespec t;
+
         clock_gettime(id, &t);
         return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
@@ -41,6 +42,7 @@ static bool too_many(void)
         static int64_t minute;
         static unsigned lines;
         int64_t now = boot_ms() / 60000;
+
         if (now != minute) {
                 minute = now;
                 lines = 0;
@@ -53,6 +55,7 @@ void complain(const char *fmt, ...)
         char line[1024];
         struct tm tm;
         time_t now = time(NULL);
+
         if (too_many())
                 return;
         gmtime_r(&now, &tm);

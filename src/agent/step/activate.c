@@ -125,6 +125,7 @@ static const char *modules_of(const struct attempt *at)
 bool activate_wanted(const struct attempt *at)
 {
         const struct job_template *m = at->t->m;
+
         if (*m->steps[at->step].container || queue_hands_on(at->q))
                 return false;
         return *m->file_list || *modules_of(at) || *m->conda_env || *m->python_env ||
@@ -166,6 +167,7 @@ static int add_modules(struct str text, struct buf *out, struct err *err)
 {
         for (size_t i = 0; i < text.n; i++) {
                 char c = text.p[i];
+
                 if (strchr("*?[]\\", c) || (unsigned char)c < ' ')
                         return err_set(err, -EINVAL, "modules: '" STR_FMT "' are no names of modules",
                                        STR_ARG(text));
@@ -180,6 +182,7 @@ static int add_environment(const struct attempt *at, struct buf *env, struct buf
 {
         struct buf path = {0};
         enum environment_kind kind;
+
         if (!environment_asked(at))
                 return expand_text(at, at->t->m->conda_env, env, err);
         if (!environments_path(at, &kind, &path))
@@ -199,6 +202,7 @@ int activate_wrap(const struct attempt *at, const char *sandbox, struct buf *pat
         struct activate_list files;
         struct args all = {0};
         int r = expand_text(at, modules_of(at), &text, err);
+
         for (size_t i = 0; i < c->modules.n && r == 0; i++)
                 r = add_modules(str_of(c->modules.v[i]), &modules, err);
         if (r == 0)
@@ -249,6 +253,7 @@ bool activate_failed(const struct attempt *at, struct buf *ret_why)
         const struct step_result *r = &at->result.steps[at->step];
         BUF_CLEANUP struct buf path = {0}, text = {.max = WORDS_MAX};
         char name[64], bytes[WORDS_MAX];
+
         if (!activate_wanted(at) || r->signaled || r->exit_code != FAILED || at->a->users_path)
                 return false;
         sandbox_name(at, name);
@@ -280,6 +285,7 @@ void activate_attributes(const struct config_queue *c, struct buf *out)
         BUF_CLEANUP struct buf path = {0};
         const struct dirent *e;
         size_t n = 0;
+
         if (c->modules_init)
                 buf_addz(out, "HasModules = true; ");
         if (!c->conda_root)

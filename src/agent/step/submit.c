@@ -29,6 +29,7 @@
 static bool stream_goes_on(const struct attempt *at, int index, bool is_stderr)
 {
         char name[32];
+
         snprintf(name, sizeof(name), ".drover_out.%d", index);
         return (unsigned)index < at->step * 2 + (is_stderr ? 1u : 0u) || at->checkpoint.round ||
                checkpoint_restores(at, name);
@@ -37,6 +38,7 @@ static bool stream_goes_on(const struct attempt *at, int index, bool is_stderr)
 static void env_set(struct args *env, const char *name, const char *value)
 {
         size_t n = strlen(name);
+
         for (size_t i = 0; i < env->n; i++)
                 if (!strncmp(env->v[i], name, n) && env->v[i][n] == '=')
                         return; /* the job's own comes first */
@@ -57,6 +59,7 @@ static void name_devices(void *arg, struct str name, struct str ids)
         BUF_CLEANUP struct buf variable = {0}, value = {0};
         bool gpus = str_ieqz(name, "GPUs");
         struct str rest = ids, id;
+
         buf_printf(&variable, "_CONDOR_Assigned" STR_FMT, STR_ARG(name));
         while (rest.n && str_cut(&rest, ',', &id))
                 buf_printf(&value, "%s%s" STR_FMT, value.n ? "," : "",
@@ -74,6 +77,7 @@ static void name_devices(void *arg, struct str name, struct str ids)
 static void devices(const struct attempt *at, struct args *env)
 {
         struct naming n = {env, false};
+
         if (at->devices)
                 devices_each(str_of(at->devices), name_devices, &n);
         if (n.gpus || devices_total(at->a->devices, &at->q->devices, "GPUs") == 0)
@@ -86,6 +90,7 @@ static void queue_environment(const struct config_queue *c, struct args *env)
 {
         for (size_t i = 0; i < c->environment.n; i++) {
                 struct str value = str_of(c->environment.v[i]), name;
+
                 str_cut(&value, ' ', &name);
                 MEM_CLEANUP char *z = str_dupz(name);
                 env_set(env, z, value.p);
@@ -102,6 +107,7 @@ static void set_variable(void *env, const char *name, const char *value)
 static void set_variables(const struct attempt *at, const char *sandbox, struct args *env)
 {
         char number[24];
+
         if (!at->set_size)
                 return;
         snprintf(number, sizeof(number), "%u", at->set_size);
@@ -123,6 +129,7 @@ static int dataset_variables(const struct attempt *at, const char *sandbox, stru
         struct activate_list l;
         char number[24];
         int r = activate_file_list(at, &text, &l, err);
+
         if (r < 0 || !l.name.n)
                 return r;
         snprintf(number, sizeof(number), "%u", at->member);
@@ -153,6 +160,7 @@ static int environment(const struct attempt *at, const struct job_step *step, co
         const struct agent *a = at->a;
         BUF_CLEANUP struct buf text = {.max = TEXT_MAX};
         int r = expand_text(at, step->environment_v2, &text, err);
+
         if (r == 0 && text.n)
                 r = args_env_v2(env, buf_view(&text), err);
         if (r < 0)
@@ -177,6 +185,7 @@ static int environment(const struct attempt *at, const struct job_step *step, co
         queue_environment(at->q->config, env);
         if (at->chirp) {
                 BUF_CLEANUP struct buf socket = {0};
+
                 buf_printf(&socket, "%s/" SANDBOX_CHIRP, sandbox);
                 env_set(env, "DROVER_CHIRP", buf_z(&socket));
         }
@@ -202,6 +211,7 @@ static int arguments(const struct attempt *at, const struct job_step *step, stru
 {
         BUF_CLEANUP struct buf text = {.max = TEXT_MAX};
         int r = 0;
+
         if (step->argv_count) {
                 for (size_t i = 0; i < step->argv_count && r == 0; i++) {
                         buf_reset(&text);
@@ -223,11 +233,13 @@ static int arguments(const struct attempt *at, const struct job_step *step, stru
 static unsigned limits(const struct attempt *at, struct run_rlimit room[4])
 {
         unsigned n = 0;
+
         room[n++] = (struct run_rlimit){RLIMIT_CORE, 0, 0};
         if (at->memory_bytes && !attempt_has_container(at) &&
             !(at->cgroup && (cgroups_limits(at->a->cgroups) & CGROUP_MEMORY))) {
                 /* a loose limit: the real use is sampled */
                 uint64_t bytes = at->memory_bytes * 2 + (256u << 20);
+
                 room[n++] = (struct run_rlimit){RLIMIT_DATA, bytes, bytes};
         }
         return n;
@@ -236,6 +248,7 @@ static unsigned limits(const struct attempt *at, struct run_rlimit room[4])
 static struct run_word *words_of(const struct job_template *m)
 {
         struct run_word *words = mem_array(NULL, m->attribute_count + 1, sizeof(*words));
+
         for (size_t i = 0; i < m->attribute_count; i++)
                 words[i] = (struct run_word){m->attributes[i].name, m->attributes[i].value};
         return words;
@@ -245,6 +258,7 @@ static struct run_word *words_of(const struct job_template *m)
 static void asks_for(const struct attempt *at, const struct run_word *words, struct run_spec *ret)
 {
         const struct job_template *m = at->t->m;
+
         ret->walltime_ms = walltime_of(at);
         ret->cpus_milli = at->cpus_milli;
         ret->memory_bytes = at->memory_bytes;
@@ -259,6 +273,7 @@ static int outputs_of(const struct attempt *at, struct buf *out, struct err *err
 {
         const struct job_template *m = at->t->m;
         int r = 0;
+
         for (size_t i = 0; i < m->output_file_count && at->step + 1 == m->step_count && r == 0; i++) {
                 if (out->n)
                         buf_char(out, ',');
@@ -282,11 +297,13 @@ struct expanded {
 static int carried(const struct attempt *at, struct expanded *x, struct err *err)
 {
         const struct job_origin *o = at->t->m->origin;
+
         if (!o || !queue_hands_on(at->q))
                 return 0;
         for (size_t i = 0; i < o->attribute_count; i++) {
                 BUF_CLEANUP struct buf text = {.max = TEXT_MAX};
                 int r = expand_text(at, o->attributes[i].value, &text, err);
+
                 if (r < 0)
                         return r;
                 args_add(&x->carried, buf_view(&text));
@@ -300,6 +317,7 @@ static int carried(const struct attempt *at, struct expanded *x, struct err *err
                         BUF_CLEANUP struct buf text = {.max = TEXT_MAX};
                         int r = handover_requirements(all[i].value, all, o->attribute_count,
                                                       at->q->config->attributes, &text, err);
+
                         if (r < 0)
                                 return r;
                         free(x->carried.v[i]);
@@ -316,6 +334,7 @@ static struct run_delegation delegation_of(const struct attempt *at, const char 
         static const struct job_origin none = {(char *)"", (char *)"", (char *)"", (char *)"", (char *)"", 0};
         const struct job_template *m = at->t->m;
         const struct job_origin *o = m->origin ? m->origin : &none;
+
         return (struct run_delegation){
                 .servers = o->servers,
                 .owner = o->owner,
@@ -350,6 +369,7 @@ void step_quote(const struct attempt *at)
         MEM_CLEANUP struct run_word *words = words_of(at->t->m);
         __attribute__((cleanup(expanded_deinit))) struct expanded x = {.out = -ENOENT, .err = -ENOENT};
         struct run_spec spec = {.id = attempt_task(at), .job = "", .owner = at->t->m->owner};
+
         asks_for(at, words, &spec);
         if (carried(at, &x, NULL) == 0)
                 spec.delegation = (struct run_delegation){.attributes = x.attributes,
@@ -365,6 +385,7 @@ static int placement(struct attempt *at, const struct job_step *step, struct exp
         BUF_CLEANUP struct buf tag = {0};
         struct args words = {0};
         int r = arguments(at, step, &words, err);
+
         if (r == 0 && step->argv_count == 0)
                 r = err_set(err, -EINVAL,
                             "the job is no placement job: its template has no words for the mover");
@@ -390,6 +411,7 @@ static int program(struct attempt *at, const struct job_step *step, const char *
                    struct err *err)
 {
         int r = expand_path(at, step, &x->path, err);
+
         if (r == 0) {
                 args_add(&x->argv, buf_view(&x->path));
                 r = arguments(at, step, &x->argv, err);
@@ -402,6 +424,7 @@ static int expand_step(struct attempt *at, const char *sandbox, struct expanded 
         const struct job_step *step = &at->t->m->steps[at->step];
         int r = config_queue_places(at->q->config) ? placement(at, step, x, err)
                                                    : program(at, step, sandbox, x, err);
+
         if (r == 0)
                 r = environment(at, step,
                                 queue_hands_on(at->q) ? sandbox : container_step_target(step, sandbox),
@@ -450,6 +473,7 @@ int step_submit(struct attempt *at, struct err *err)
         BUF_CLEANUP struct buf out = {0}, error = {0};
         char name[64], sandbox[4352], job[64];
         struct run_rlimit room[4];
+
         sandbox_name(at, name);
         snprintf(sandbox, sizeof(sandbox), "%s/%s", at->a->jobs_path, name);
         int r = expand_step(at, sandbox, &x, err);
@@ -528,6 +552,7 @@ int step_exec(struct attempt *at, struct run_id id, const struct step_exec *exec
         CONTAINER_STEP_CLEANUP struct container_step container = {0};
         char name[64], sandbox[4352], out[48], error[48], job[64];
         const struct run_rlimit limits[] = {{RLIMIT_CORE, 0, 0}, {RLIMIT_FSIZE, EXEC_BYTES, EXEC_BYTES}};
+
         sandbox_name(at, name);
         snprintf(sandbox, sizeof(sandbox), "%s/%s", at->a->jobs_path, name);
         int r = contained ? 0 : exec_words(at, exec, sandbox, &x, err);

@@ -62,6 +62,7 @@ static void number_changed(struct cache *c, uint64_t id, struct report *t)
 static void number_came(struct cache *c, uint64_t id, uint64_t size)
 {
         struct report *t = idmap_get(c->numbers, id);
+
         if (!t) {
                 t = mem_new(struct report);
                 idmap_put(c->numbers, id, t);
@@ -74,6 +75,7 @@ static void number_came(struct cache *c, uint64_t id, uint64_t size)
 static void number_went(struct cache *c, uint64_t id)
 {
         struct report *t = idmap_get(c->numbers, id);
+
         assert(t && t->count > 0);
         if (--t->count == 0)
                 number_changed(c, id, t);
@@ -96,14 +98,17 @@ void cache_changes(struct cache *c, bool all, void (*fn)(void *arg, uint64_t id,
 {
         uint64_t id;
         void *v;
+
         for (size_t at = 0; all && idmap_next(c->numbers, &at, &id, &v);) {
                 struct report *t = v;
+
                 t->told = false;
                 if (t->count > 0)
                         number_changed(c, id, t);
         }
         for (size_t i = 0; i < c->changed_count; i++) {
                 struct report *t = idmap_get(c->numbers, c->changed[i]);
+
                 t->listed = false;
                 if (t->count > 0)
                         fn(arg, c->changed[i], t->size);
@@ -127,6 +132,7 @@ static struct cached *add_cached(struct cache *c, const unsigned char sha256[32]
                                  int64_t used_ms)
 {
         struct cached *e = mem_new(struct cached);
+
         memcpy(e->sha256, sha256, 32);
         e->use.bytes = size;
         e->used_ms = used_ms;
@@ -141,6 +147,7 @@ static struct cached *add_cached(struct cache *c, const unsigned char sha256[32]
 static void unname(struct cache *c, struct cached_name *n)
 {
         struct cached_name **link = &n->contents->names;
+
         while (*link != n)
                 link = &(*link)->next;
         *link = n->next;
@@ -165,6 +172,7 @@ static void entry_free(struct cache *c, struct cached *e)
 void cache_drop(struct cache *c, struct cached *e)
 {
         char name[65];
+
         assert(e->use.pins == 0);
         hex_print(name, e->sha256, 32);
         unlinkat(c->dir, name, 0);
@@ -229,6 +237,7 @@ void cache_unpin(struct cache *c, struct cached *e)
 void cache_path(const struct cache *c, const struct cached *e, struct buf *out)
 {
         char name[65];
+
         hex_print(name, e->sha256, 32);
         buf_printf(out, "%s/%s", c->path, name);
 }
@@ -236,6 +245,7 @@ void cache_path(const struct cache *c, const struct cached *e, struct buf *out)
 int cache_open_contents(const struct cache *c, const struct cached *e)
 {
         char name[65];
+
         hex_print(name, e->sha256, 32);
         int fd = openat(c->dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
         return fd < 0 ? -errno : fd;
@@ -252,6 +262,7 @@ int cache_scratch(struct cache *c)
 {
         char part[32];
         int fd = cache_begin(c, part);
+
         if (fd >= 0)
                 cache_abandon(c, part);
         return fd;
@@ -260,6 +271,7 @@ int cache_scratch(struct cache *c)
 uint64_t cache_disk_free(const struct cache *c)
 {
         struct statvfs v;
+
         return fstatvfs(c->dir, &v) < 0 ? 0 : (uint64_t)v.f_bavail * v.f_frsize;
 }
 
@@ -273,6 +285,7 @@ int cache_keep(struct cache *c, const char *part, const unsigned char sha256[32]
 {
         struct cached *e = cache_find(c, sha256);
         char name[65];
+
         hex_print(name, sha256, 32);
         if (e && !e->checked && e->use.bytes != size) { /* the size does not match the checksum in the name */
                 cache_drop(c, e);
@@ -295,6 +308,7 @@ struct cached_name *cache_name(struct cache *c, struct cached *e, struct str key
                                const struct move_facts *facts, int64_t now_ms)
 {
         struct cached_name *n = map_get(c->names, key);
+
         if (n && n->contents != e) {
                 unname(c, n);
                 n = NULL;
@@ -302,6 +316,7 @@ struct cached_name *cache_name(struct cache *c, struct cached *e, struct str key
         if (!n) {
                 struct cached_name *last = e->names;
                 unsigned same = 0;
+
                 for (; last && last->next; last = last->next)
                         same++;
                 if (same + 1 >= SAME_MAX)
@@ -326,6 +341,7 @@ struct cached_name *cache_name(struct cache *c, struct cached *e, struct str key
 static void pack_entry(const struct cached *e, struct buf *out)
 {
         uint64_t count = 0;
+
         for (const struct cached_name *n = e->names; n; n = n->next)
                 count++;
         pack_str(out, str_make((const char *)e->sha256, 32));
@@ -365,6 +381,7 @@ static struct cached *unpack_entry(struct cache *c, struct unpack *u)
         int64_t used_ms = unpack_i64(u);
         char name[65];
         struct stat st;
+
         if (sum.n != 32 || u->bad)
                 return NULL;
         hex_print(name, (const unsigned char *)sum.p, 32);
@@ -377,9 +394,11 @@ static struct cached *unpack_entry(struct cache *c, struct unpack *u)
 static void unpack_names(struct cache *c, struct cached *e, struct unpack *u)
 {
         uint64_t count = unpack_max(u, NAMES_MAX);
+
         for (uint64_t i = 0; i < count && !u->bad; i++) {
                 struct move_facts f = {0};
                 struct str key = unpack_str(u);
+
                 unpack_u64(u); /* skips the id, which follows from the key */
                 f.size = unpack_u64(u);
                 f.modified_s = unpack_i64(u);
@@ -395,6 +414,7 @@ static void unpack_names(struct cache *c, struct cached *e, struct unpack *u)
 static void read_index(struct cache *c)
 {
         BUF_CLEANUP struct buf b = {0};
+
         if (fs_read(c->dir, INDEX, INDEX_MAX, &b, NULL) < 0)
                 return;
         struct unpack u = unpack_from(buf_view(&b));
@@ -416,6 +436,7 @@ static void read_folder(struct cache *c)
         struct dirent *e;
         unsigned char sum[32];
         struct stat st;
+
         while (dir && (e = readdir(dir))) {
                 if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || !strcmp(e->d_name, INDEX))
                         continue;
@@ -457,6 +478,7 @@ struct cache *cache_open(int dirfd, const char *name, const char *path, uint64_t
 void cache_close(struct cache *c)
 {
         void *v;
+
         if (!c)
                 return;
         cache_write(c);

@@ -25,6 +25,7 @@ static char *url_now(const struct fetch *f)
 {
         BUF_CLEANUP struct buf other = {0};
         struct str url = str_of(f->url), whole;
+
         if (f->way > 0 ? stores_other_way(f->a, url, f->store, f->way - 1, &other)
                        : stores_own_way(f->a, url, f->store, &other))
                 url = buf_view(&other);
@@ -37,6 +38,7 @@ static void url_failed(struct fetch *f, const struct move_answer *answer)
 {
         struct agent *a = f->a;
         BUF_CLEANUP struct buf other = {0}, words = {0};
+
         if (answer->error == ENOSPC && !f->made_room &&
             (!f->user || cache_disk_free(a->cache) < LITTLE_ROOM)) { /* evicts unused files for this one */
                 f->made_room = true;
@@ -47,6 +49,7 @@ static void url_failed(struct fetch *f, const struct move_answer *answer)
         buf_addz(&words, answer->text);
         if (answer->error == EACCES) {
                 MEM_CLEANUP char *url = url_now(f);
+
                 if (credentials_denied(fetch_for(f), url, f->shown, &words)) {
                         fetch_get(f); /* the owner has replaced the credential meanwhile */
                         return;
@@ -95,6 +98,7 @@ void fetch_stores_changed(struct agent *a)
                 }
         for (struct fetch *f = fetch_first(a); f; f = f->next) {
                 enum store_word word = f->doubts ? stores_doubt(a, f->store) : STORE_ASKED;
+
                 if (word == STORE_ASKED)
                         continue;
                 if (word == STORE_SILENT)
@@ -115,6 +119,7 @@ static struct cached *take_answer(struct fetch *f, const struct move_answer *ans
         struct cached_name *n = cache_find_name(c, str_of(f->key));
         struct move_facts facts = answer->facts;
         int64_t now = clock_wall_ms();
+
         *ret_error = 0;
         if (answer->status == MOVE_UNCHANGED && n && n->contents == before)
                 facts = n->facts;
@@ -136,6 +141,7 @@ static void got(struct fetch *f, const struct move_answer *answer)
         struct agent *a = f->a;
         struct cached *before = f->held;
         int r;
+
         f->held = NULL;
         close(f->fd);
         f->fd = -1;
@@ -163,6 +169,7 @@ static void got(struct fetch *f, const struct move_answer *answer)
 static void fail_answer(struct fetch *f, struct move_answer *answer, int error, const char *why)
 {
         MEM_CLEANUP char *url = move_url_shown(f->url);
+
         answer->status = MOVE_FAILED;
         answer->error = error;
         snprintf(answer->text, sizeof(answer->text), "cannot fetch %s: %s", url, why);
@@ -172,6 +179,7 @@ static void on_copied(void *arg, const struct move_answer *copied)
 {
         struct fetch *f = arg;
         struct move_answer answer = *f->claims;
+
         f->move = NULL;
         free(f->claims);
         f->claims = NULL;
@@ -191,6 +199,7 @@ static void copy_claims(struct fetch *f, const struct move_answer *claims)
         struct stat st;
         char why[128];
         int r = fstat(f->fd, &st) < 0 ? -errno : 0, to = -1;
+
         if (r == 0 && (uint64_t)st.st_size != claims->size) {
                 r = -EIO;
                 snprintf(why, sizeof(why), "what fetched it speaks of %llu bytes and has brought %llu",
@@ -218,6 +227,7 @@ static void copy_claims(struct fetch *f, const struct move_answer *claims)
 static void on_got(void *arg, const struct move_answer *answer)
 {
         struct fetch *f = arg;
+
         f->move = NULL;
         if (f->user && answer->status == MOVE_DONE)
                 copy_claims(f, answer);
@@ -231,6 +241,7 @@ void fetch_url(struct fetch *f)
         struct cached_name *n = f->summed ? NULL : cache_find_name(f->a->cache, str_of(f->key));
         struct move_task t;
         struct err err = {""};
+
         f->fd = f->user ? cache_scratch(f->a->cache) : cache_begin(f->a->cache, f->part);
         if (f->fd < 0) {
                 f->part[0] = 0;

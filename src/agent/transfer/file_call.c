@@ -39,6 +39,7 @@ void file_call_pack(struct buf *out, const struct file_call *c)
 bool file_call_unpack(struct str packed, struct file_call *ret)
 {
         struct unpack u = unpack_from(packed);
+
         *ret = (struct file_call){.op = (enum file_op)unpack_max(&u, FILE_OPS)};
         ret->name = unpack_str(&u);
         ret->data = unpack_str(&u);
@@ -61,6 +62,7 @@ bool file_answer_unpack(struct str packed, struct file_answer *ret)
 {
         struct unpack u = unpack_from(packed);
         struct str data = unpack_str(&u);
+
         ret->size = unpack_u64(&u);
         ret->mode = (uint32_t)unpack_max(&u, UINT32_MAX);
         ret->changed = unpack_i64(&u);
@@ -76,6 +78,7 @@ bool file_answer_unpack(struct str packed, struct file_answer *ret)
 static int name_beneath(const char *folder, struct str name, struct buf *ret)
 {
         struct str top = str_of(folder);
+
         while (top.n && top.p[top.n - 1] == '/')
                 top.n--;
         if (name.p[0] == '/') {
@@ -94,6 +97,7 @@ static int name_beneath(const char *folder, struct str name, struct buf *ret)
 static int hidden_refuse(const struct hidden *hidden, int fd)
 {
         int r = hidden ? hidden_check(hidden, fd) : 0;
+
         return r == HIDDEN_INSIDE ? -EACCES : r;
 }
 
@@ -102,6 +106,7 @@ static int name_of(int fd, char room[PATH_MAX])
 {
         char link[32];
         ssize_t n;
+
         snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
         n = readlink(link, room, PATH_MAX - 1);
         room[n > 0 ? n : 0] = 0;
@@ -114,6 +119,7 @@ static int check_dots(int top, int fd, const char *last)
 {
         char above[PATH_MAX], path[PATH_MAX];
         int r = name_of(top, above);
+
         if (r == 0)
                 r = name_of(fd, path);
         if (r < 0)
@@ -129,6 +135,7 @@ static int open_parent(const struct hidden *hidden, int top, const char *name, c
 {
         int fd = *name ? fs_open_parent(top, name, ret_last) : -EISDIR;
         int r = fd < 0 ? fd : hidden_refuse(hidden, fd);
+
         if (r == 0)
                 r = check_dots(top, fd, *ret_last);
         if (r < 0 && fd >= 0)
@@ -142,6 +149,7 @@ static int open_file(const struct hidden *hidden, int parent, const char *last, 
         struct stat st;
         int fd = openat(parent, last, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
         int r = fd < 0 || fstat(fd, &st) < 0 ? -errno : hidden_refuse(hidden, fd);
+
         if (r == 0 && !S_ISREG(st.st_mode))
                 r = S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
         if (r < 0 && fd >= 0)
@@ -156,6 +164,7 @@ static int read_file(int fd, const struct file_call *c, struct file_answer *ret)
         while (ret->data.n < c->length) {
                 size_t want = c->length - ret->data.n;
                 ssize_t n = pread(fd, buf_room(&ret->data, want), want, (off_t)(c->offset + ret->data.n));
+
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n <= 0)
@@ -169,9 +178,11 @@ static int write_file(int fd, const struct file_call *c)
 {
         struct str left = c->data;
         bool append = c->flags & FILE_APPEND;
+
         while (left.n) {
                 uint64_t at = c->offset + (c->data.n - left.n);
                 ssize_t n = append ? write(fd, left.p, left.n) : pwrite(fd, left.p, left.n, (off_t)at);
+
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n < 0)
@@ -184,6 +195,7 @@ static int write_file(int fd, const struct file_call *c)
 static int file_stat(int fd, struct file_answer *ret)
 {
         struct stat st;
+
         if (fstat(fd, &st) < 0)
                 return -errno;
         ret->size = (uint64_t)st.st_size;
@@ -196,6 +208,7 @@ static int on_contents(const struct hidden *hidden, int parent, const char *last
                        struct file_answer *ret)
 {
         int flags = c->op == FILE_READ ? O_RDONLY : O_WRONLY;
+
         if (c->op == FILE_WRITE)
                 flags |= (c->flags & FILE_CREATE ? O_CREAT : 0) |
                          (c->flags & FILE_NEW ? O_CREAT | O_EXCL : 0) |
@@ -221,8 +234,10 @@ static int list_folder(int fd, struct file_answer *ret)
         int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         DIR *dir = copy < 0 ? NULL : fdopendir(copy);
         const struct dirent *e;
+
         if (!dir) {
                 int r = -errno;
+
                 if (copy >= 0)
                         close(copy);
                 return r;
@@ -247,6 +262,7 @@ static int on_any(const struct hidden *hidden, int top, const char *name, const 
         int fd = fs_open_beneath(top, *name ? name : ".",
                                  O_PATH | O_NOFOLLOW | (c->op == FILE_LIST ? O_DIRECTORY : 0), 0);
         int r = fd < 0 ? fd : hidden_refuse(hidden, fd);
+
         if (r == 0)
                 r = check_dots(top, fd, "");
         if (r == 0)
@@ -260,6 +276,7 @@ static int on_time(const struct hidden *hidden, int parent, const char *last, co
 {
         const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = (time_t)c->offset}};
         int fd = open_file(hidden, parent, last, O_RDONLY, 0), r;
+
         if (fd < 0)
                 return fd;
         if (c->op == FILE_MODE)
@@ -279,6 +296,7 @@ static int rename_file(const struct hidden *hidden, int top, const char *folder,
         struct stat st;
         int r = to.n && !memchr(to.p, 0, to.n) ? name_beneath(folder, to, &name) : -EINVAL;
         int other = r < 0 ? r : open_parent(hidden, top, buf_z(&name), &to_last);
+
         if (other < 0)
                 return other;
         r = fstatat(parent, last, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
@@ -293,6 +311,7 @@ static int on_entry(const struct hidden *hidden, int top, const char *folder, co
 {
         const char *last;
         int parent = open_parent(hidden, top, name, &last), r;
+
         if (parent < 0)
                 return parent;
         switch (c->op) {
@@ -328,6 +347,7 @@ int file_call_run(const struct hidden *hidden, const char *folder, const struct 
         BUF_CLEANUP struct buf name = {.max = NAME_BYTES_MAX};
         int top = -1,
             r = *folder == '/' && file_call_is_sane(c) ? name_beneath(folder, c->name, &name) : -EPROTO;
+
         if (r == 0) {
                 top = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
                 r = top < 0 ? -errno : hidden_refuse(hidden, top);

@@ -19,6 +19,7 @@ void file_request_done(struct agent *a, uint64_t serial, const struct stage_work
         struct file_answer said = {0};
         int r = w->result;
         const char *why = w->err.text;
+
         if (r == 0 && (stage_work_said(w, &packed) < 0 || !file_answer_unpack(buf_view(&packed), &said))) {
                 r = -EPROTO;
                 why = "the agent that sees the file has no answer";
@@ -39,6 +40,7 @@ void file_request_begin(struct agent *a, const struct file_request *m)
         struct err err = {""};
         struct users_entry user;
         int r = 0;
+
         if (a->users_path)
                 r = users_find(&a->config, m->owner, &user, &err);
         else if (!users_own(&a->config, m->owner))

@@ -64,6 +64,7 @@ static void shipped_key(const unsigned char sha256[32], char room[72])
 static bool asked_sum(struct str url, unsigned char ret[32])
 {
         ptrdiff_t at = str_search(url, STR("#sha256="));
+
         return at >= 0 && hex_read(str_skip(url, (size_t)at + 8), ret, 32) == 0;
 }
 
@@ -88,6 +89,7 @@ struct cached *inputs_find(const struct attempt *at, const char *key)
 struct cached *inputs_find_shipped(const struct attempt *at, const struct spool_ref *ref)
 {
         char key[72];
+
         if (!ref->sha256)
                 return NULL;
         shipped_key(ref->sha256, key);
@@ -97,6 +99,7 @@ struct cached *inputs_find_shipped(const struct attempt *at, const struct spool_
 static void add_waiter(struct fetch *f, struct attempt *at, const char *key)
 {
         struct waiter *w = mem_new(struct waiter);
+
         w->at = at;
         w->key = mem_dupz(key);
         w->next = f->waiters;
@@ -116,8 +119,10 @@ static void fetch_free(struct fetch *f);
 static bool drop_waiters(struct fetch *f, struct attempt *at)
 {
         bool dropped = false;
+
         for (struct waiter **link = &f->waiters; *link;) {
                 struct waiter *w = *link;
+
                 if (w->at != at) {
                         link = &w->next;
                         continue;
@@ -134,6 +139,7 @@ void inputs_forget(struct attempt *at)
 {
         struct agent *a = at->a;
         void *contents;
+
         for (struct fetch *f = a->inputs ? a->inputs->first : NULL, *after; f && at->fetches.waits;
              f = after) {
                 after = f->next;
@@ -164,12 +170,14 @@ struct attempt *fetch_for(const struct fetch *f)
 bool fetch_for_another(struct fetch *f)
 {
         unsigned count = 0;
+
         for (const struct waiter *w = f->waiters; w; w = w->next)
                 count++;
         if (++f->refused > count)
                 return false;
         for (unsigned i = 0; i < count; i++) {
                 struct waiter *first = f->waiters, **last = &f->waiters;
+
                 if (first->at->request != f->request) {
                         f->request = first->at->request;
                         return true;
@@ -187,6 +195,7 @@ bool fetch_for_another(struct fetch *f)
 static char *shipped_id(const unsigned char sha256[32])
 {
         char key[72];
+
         shipped_key(sha256, key);
         return mem_dupz(key);
 }
@@ -195,6 +204,7 @@ static char *url_id(const struct fetch *f)
 {
         char sum[65] = "";
         struct buf id = {0};
+
         if (f->summed)
                 hex_print(sum, f->sha256, 32);
         buf_printf(&id, "url:%s:%s", sum, f->key);
@@ -209,6 +219,7 @@ static struct fetch *find_fetch(const struct agent *a, const char *id)
 struct fetch *fetch_find_shipped(const struct agent *a, const unsigned char sha256[32])
 {
         MEM_CLEANUP char *id = shipped_id(sha256);
+
         return find_fetch(a, id);
 }
 
@@ -227,6 +238,7 @@ static bool has_room(const struct agent *a, const struct share *s)
 static void share_enter(struct fetch *f, const char *owner)
 {
         struct share *s = share_of(f->a, owner);
+
         if (!s) {
                 s = mem_new(struct share);
                 s->last = &s->first;
@@ -256,6 +268,7 @@ static void share_leave(struct fetch *f)
 {
         struct agent *a = f->a;
         struct share *s = share_of(a, f->owner);
+
         if (f->waiting_link)
                 share_stop_waiting(s, f);
         else
@@ -276,6 +289,7 @@ static void fetch_start(struct fetch *f);
 static void fetch_go(struct fetch *f)
 {
         struct share *s = share_of(f->a, f->owner);
+
         if (!has_room(f->a, s))
                 return;
         share_stop_waiting(s, f);
@@ -286,8 +300,10 @@ static void fetch_go(struct fetch *f)
 static struct fetch *next_to_go(const struct agent *a)
 {
         void *value;
+
         for (size_t at = 0; map_next(a->inputs->shares, &at, NULL, &value);) {
                 const struct share *s = value;
+
                 if (s->first && has_room(a, s))
                         return s->first;
         }
@@ -297,6 +313,7 @@ static struct fetch *next_to_go(const struct agent *a)
 static void on_turns(void *arg)
 {
         struct agent *a = arg;
+
         a->inputs->deferred = false;
         for (struct fetch *f; (f = next_to_go(a));)
                 fetch_go(f);
@@ -345,6 +362,7 @@ static void fetch_free(struct fetch *f)
         free(f->first_error);
         while (f->waiters) {
                 struct waiter *w = f->waiters;
+
                 f->waiters = w->next;
                 waiter_free(w);
         }
@@ -356,6 +374,7 @@ static void fail_fetch(const struct fetch *f, struct attempt *at, int error, con
         inputs_forget(at);
         if (f->silent_store) {
                 BUF_CLEANUP struct buf words = {0};
+
                 buf_printf(&words, "store %s does not answer: %s", f->silent_store, why);
                 at->a->news->give_back(at, buf_z(&words));
                 return;
@@ -373,6 +392,7 @@ void fetch_end_silent(struct fetch *f)
 void fetch_end(struct fetch *f, struct cached *contents, int error, const char *why)
 {
         struct agent *a = f->a;
+
         f->ended = true;
         f->doubts = false;
         map_take(a->inputs->by_id, str_of(f->id));
@@ -381,6 +401,7 @@ void fetch_end(struct fetch *f, struct cached *contents, int error, const char *
         while (f->waiters) {
                 struct waiter *w = f->waiters;
                 struct attempt *at = w->at;
+
                 f->waiters = w->next;
                 at->fetches.waits--;
                 if (contents) {
@@ -402,6 +423,7 @@ void fetch_end(struct fetch *f, struct cached *contents, int error, const char *
 static struct cached *present(const struct fetch *f)
 {
         struct cache *c = f->a->cache;
+
         if (f->shipped)
                 return cache_find(c, f->sha256);
         struct cached_name *n = cache_find_name(c, str_of(f->key));
@@ -413,6 +435,7 @@ static bool fresh(const struct fetch *f)
 {
         struct cached_name *n = f->summed ? NULL : cache_find_name(f->a->cache, str_of(f->key));
         int64_t age = n ? clock_wall_ms() - n->confirmed_ms : 0;
+
         return f->summed || (n && age >= 0 && age < (int64_t)f->a->config.cache_fresh_ms);
 }
 
@@ -421,6 +444,7 @@ static void on_checked(void *arg, const struct move_answer *answer)
         struct fetch *f = arg;
         struct agent *a = f->a;
         struct cached *e = f->held;
+
         f->move = NULL;
         f->held = NULL;
         cache_unpin(a->cache, e);
@@ -438,6 +462,7 @@ static void check_fetched(struct fetch *f, struct cached *e)
 {
         struct move_task t;
         int fd = cache_open_contents(f->a->cache, e);
+
         if (fd < 0) {
                 if (e->use.pins == 0)
                         cache_drop(f->a->cache, e);
@@ -456,6 +481,7 @@ static void check_fetched(struct fetch *f, struct cached *e)
 static void fetch_start(struct fetch *f)
 {
         struct cached *e = present(f);
+
         if (e && !e->checked)
                 check_fetched(f, e);
         else if (e && fresh(f))
@@ -478,6 +504,7 @@ void fetch_get(struct fetch *f)
 static struct fetch *fetch_add(struct attempt *at, const struct fetch *like, char *id)
 {
         struct fetch *f = mem_new(struct fetch);
+
         *f = *like;
         f->a = at->a;
         f->fd = -1;
@@ -495,6 +522,7 @@ static struct fetch *fetch_add(struct attempt *at, const struct fetch *like, cha
 static void want_shipped(struct attempt *at, const struct spool_ref *ref)
 {
         char key[72];
+
         shipped_key(ref->sha256, key);
         if (inputs_find(at, key))
                 return;
@@ -525,6 +553,7 @@ static int want_url(void *arg, struct str element, struct err *err)
         BUF_CLEANUP struct buf key = {0};
         MEM_CLEANUP char *url = str_dupz(element);
         struct fetch like = {.store = FILE_STORE_NONE};
+
         if (!inputs_is_url(element, NULL) || inputs_find(at, url))
                 return 0;
         if (element.n > MOVE_URL_MAX || !inputs_name(element).n ||
@@ -564,9 +593,11 @@ static int want_files(struct attempt *at, struct err *err)
 {
         const struct job_template *m = at->t->m;
         struct shipped shipped;
+
         shipped_read(at, &shipped);
         for (size_t i = 0; i < m->spooled_count; i++) {
                 const struct spool_ref *ref = &m->spooled[i];
+
                 if (ref->sha256 && shipped_name_valid(ref->name) && shipped_wants(&shipped, ref->name))
                         want_shipped(at, ref); /* for invalid names move_in reports the error */
         }
@@ -579,6 +610,7 @@ static int want_files(struct attempt *at, struct err *err)
 int inputs_want(struct attempt *at, struct err *err)
 {
         int r = 0;
+
         if (at->fetches.wanted)
                 return at->fetches.waits > 0;
         at->fetches.wanted = true;
@@ -603,6 +635,7 @@ void inputs_look(struct agent *a)
         for (const struct fetch *f = a->inputs->first; f; f = f->next) {
                 struct stat st;
                 uint64_t bytes = f->fd >= 0 && fstat(f->fd, &st) == 0 ? (uint64_t)st.st_size : 0;
+
                 for (const struct waiter *w = f->waiters; w; w = w->next) {
                         w->at->fetches.seen.one = f;
                         w->at->fetches.seen.bytes += bytes;
@@ -622,6 +655,7 @@ void inputs_open(struct agent *a)
 void inputs_close(struct agent *a)
 {
         struct inputs *in = a->inputs;
+
         if (!in)
                 return;
         while (in->first)

@@ -51,6 +51,7 @@ static void pack_time(struct buf *b, int64_t at_ms, const struct clocks *c)
 static int64_t unpack_time(struct unpack *u, const struct clocks *c)
 {
         int64_t at_ms = unpack_i64(u), age_ms = c->wall_ms - at_ms;
+
         if (at_ms <= 0 || age_ms > OLDEST_MS)
                 return 0;
         if (age_ms < 0) /* the clock was set back */
@@ -64,9 +65,11 @@ int link_file_write(const struct link_file *l, int dirfd, int64_t boot_ms, int64
 {
         BUF_CLEANUP struct buf body = {0}, all = {0};
         const struct clocks c = {boot_ms, wall_ms};
+
         pack_u64(&body, l->count);
         for (size_t i = 0; i < l->count; i++) {
                 const struct probe_estimate *e = &l->v[i].estimate;
+
                 pack_str(&body, str_of(l->v[i].name));
                 pack_str(&body, str_of(l->v[i].prefix));
                 pack_u64(&body, e->latency_us);
@@ -86,6 +89,7 @@ static void unpack_link(struct link_file *l, struct unpack *u, const struct cloc
 {
         struct str name = unpack_str(u), prefix = unpack_str(u);
         struct probe_estimate e = {.latency_us = unpack_u64(u)};
+
         e.latency_ms = unpack_time(u, c);
         if (!e.latency_ms)
                 e.latency_us = 0;
@@ -104,6 +108,7 @@ void link_file_read(struct link_file *l, int dirfd, int64_t boot_ms, int64_t wal
 {
         BUF_CLEANUP struct buf b = {0};
         const struct clocks c = {boot_ms, wall_ms};
+
         *l = (struct link_file){0};
         if (fs_read(dirfd, LINK_FILE, BYTES_MAX, &b, NULL) < 0)
                 return;

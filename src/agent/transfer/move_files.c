@@ -25,6 +25,7 @@ static int copy_in_file(int from, const struct stat *st, int sandbox, const char
                         struct fs_pace *pace, uint64_t *bytes)
 {
         int to = fs_open_beneath(sandbox, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
+
         if (to < 0)
                 return to;
         uint64_t n = 0;
@@ -42,6 +43,7 @@ static int copy_in(const struct hidden *hidden, int dirfd, const char *from, int
 {
         int fd = openat(dirfd, from, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
         struct stat st;
+
         if (fd < 0)
                 return -errno;
         int r = fstat(fd, &st) < 0 ? -errno : hidden_check(hidden, fd);
@@ -84,8 +86,10 @@ int move_in(const struct hidden *hidden, const char *from, int sandbox, const ch
 {
         const char *slash = strrchr(name, '/');
         int r = 0;
+
         if (slash) {
                 BUF_CLEANUP struct buf folder = {0};
+
                 buf_add(&folder, name, (size_t)(slash - name));
                 r = fs_mkdirs_beneath(sandbox, buf_z(&folder), 0700);
         }
@@ -116,6 +120,7 @@ static void place_deinit(struct place *p)
 static int place_open(const struct hidden *hidden, const char *to, struct place *p)
 {
         struct stat st;
+
         *p = (struct place){.dir = -1};
         if (lstat(to, &st) == 0 && S_ISLNK(st.st_mode))
                 p->target = realpath(to, NULL); /* a dangling link is replaced */
@@ -132,6 +137,7 @@ static int copy_to(int from, const struct place *to, uint32_t fence, mode_t mode
 {
         BUF_CLEANUP struct buf name = {0};
         struct stat st;
+
         if (fstat(from, &st) < 0)
                 return -errno;
         buf_printf(&name, "%s.drover-%u-%llx.tmp", to->name, fence, (unsigned long long)st.st_ino);
@@ -158,6 +164,7 @@ static int copy_to(int from, const struct place *to, uint32_t fence, mode_t mode
 static int write_into(int from, const struct place *to, struct fs_pace *pace, uint64_t *bytes)
 {
         int fd = openat(to->dir, to->name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
+
         if (fd < 0)
                 return -errno;
         int r = fs_copy_paced(from, fd, pace, bytes);
@@ -172,6 +179,7 @@ static int out_file(int sandbox, const char *name, const struct place *to, uint3
         bool special = to->exists && !S_ISREG(to->mode);
         const char *last;
         int parent = fs_open_parent(sandbox, name, &last);
+
         if (parent < 0)
                 return parent;
         int r = fstatat(parent, last, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno
@@ -208,6 +216,7 @@ static int out_tree(const struct hidden *hidden, int sandbox, const char *name, 
                     uint32_t fence, int depth, struct fs_pace *pace, uint64_t *bytes, struct err *err)
 {
         int fd = fs_open_beneath(sandbox, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+
         if (fd < 0)
                 return move_error(err, fd, "read the output", name);
         int r = depth > DEPTH_MAX ? -ENAMETOOLONG : hidden_make_folder(hidden, to, 0755);
@@ -245,10 +254,12 @@ static int make_folders(const struct hidden *hidden, const char *iwd, const char
 {
         size_t n = iwd ? strlen(iwd) : 0;
         int r = -ENOENT;
+
         if (n == 0 || strncmp(to, iwd, n) != 0 || to[n] != '/')
                 return r;
         for (const char *slash = strchr(to + n + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
                 MEM_CLEANUP char *folder = mem_dup(to, (size_t)(slash - to));
+
                 if (slash[-1] == '/')
                         continue;
                 r = hidden_make_folder(hidden, folder, 0777);
@@ -263,6 +274,7 @@ int move_out(const struct hidden *hidden, int sandbox, const char *name, const c
 {
         struct place place = {.dir = -1};
         int r = fs_pace_step(pace);
+
         if (r == 0)
                 r = place_open(hidden, to, &place);
         if (r == -ENOENT && (r = make_folders(hidden, iwd, to)) == 0)
@@ -274,6 +286,7 @@ int move_out(const struct hidden *hidden, int sandbox, const char *name, const c
                 return move_error(err, r, "write the output", to);
         if (r == -EINVAL || r == -EISDIR) {
                 int fd = fs_open_beneath(sandbox, name, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+
                 if (fd >= 0) {
                         close(fd);
                         return small_only ? -EXDEV

@@ -103,6 +103,7 @@ static void wait_last(struct movers *all, struct move *m)
 static void mover_free(struct mover *v)
 {
         struct mover **link = &v->a->movers->list;
+
         while (*link != v)
                 link = &(*link)->next;
         *link = v->next;
@@ -126,6 +127,7 @@ static void mover_lost(struct mover *v, const char *how)
         struct agent *a = v->a;
         struct movers *all = a->movers;
         struct move *m = v->move;
+
         mover_free(v);
         if (!m)
                 return;
@@ -138,6 +140,7 @@ static void mover_lost(struct mover *v, const char *how)
                 wait_first(all, m);
         } else {
                 struct move_answer failed = {.status = MOVE_FAILED, .error = EIO, .tries = LIVES};
+
                 snprintf(failed.text, sizeof(failed.text), "cannot %s %s: what did it %s",
                          move_op_names[m->task.op], *url ? url : "it", how);
                 m->done(m->arg, &failed);
@@ -150,6 +153,7 @@ static void on_exit_of(void *arg, struct child *c, int status)
 {
         struct mover *v = arg;
         char how[64] = "ended";
+
         (void)c;
         v->child = NULL;
         if (WIFSIGNALED(status))
@@ -169,6 +173,7 @@ static void on_packet(void *arg, int what)
         struct agent *a = v->a;
         struct move_answer answer;
         int r;
+
         (void)what;
         for (unsigned n = 0; (r = move_receive_answer(v->socket, MSG_DONTWAIT, &answer)) >= 0;) {
                 v->heard_ms = clock_boot_ms();
@@ -203,6 +208,7 @@ static void arguments(const struct agent *a, char **argv, size_t max, struct buf
 {
         const struct config *c = &a->config;
         size_t n = 0, at[CONFIG_LIST_MAX];
+
         argv[n++] = a->movers->program;
         for (size_t i = 0; a->hidden && i <= c->hide.n; i++) {
                 argv[n++] = (char *)(uintptr_t) "--hide";
@@ -219,6 +225,7 @@ static void arguments(const struct agent *a, char **argv, size_t max, struct buf
         for (size_t i = 0; i < c->movers.n; i++) {
                 struct str program = str_of(c->movers.v[i]), scheme;
                 BUF_CLEANUP struct buf path = {0};
+
                 str_cut(&program, ' ', &scheme);
                 program_shipped("movers", program.p, &path, NULL);
                 at[i] = room->n;
@@ -246,6 +253,7 @@ void movers_command(const struct agent *a, struct args *ret)
 {
         char *argv[2 * CONFIG_LIST_MAX + 32];
         BUF_CLEANUP struct buf room = {0};
+
         arguments(a, argv, sizeof(argv) / sizeof(*argv), &room);
         for (size_t i = 0; argv[i] && strcmp(argv[i], "serve") != 0; i++)
                 args_add(ret, str_of(argv[i]));
@@ -255,6 +263,7 @@ static int start_as_we_are(struct mover *v, char **argv, int theirs, struct err 
 {
         struct child_spec spec = {
                 .argv = argv, .stdin_fd = theirs, .stdout_fd = -1, .stderr_fd = -1, .die_with_parent = true};
+
         return child_spawn(v->a->loop, &spec, on_exit_of, v, &v->child, err);
 }
 
@@ -262,6 +271,7 @@ static int start_as_we_are(struct mover *v, char **argv, int theirs, struct err 
 static void start_as_user(struct mover *v, const struct move *m, char **argv, int theirs)
 {
         char *envp[] = {(char *)(uintptr_t) "PATH=/usr/bin:/bin", NULL};
+
         v->id = (struct run_id){0, MEMBER, 0, STEP_NO_JOBS | ++v->a->movers->serial, 0};
         struct run_spec spec = {.id = v->id,
                                 .owner = m->owner,
@@ -282,6 +292,7 @@ static struct mover *mover_new(struct agent *a, const struct move *m, struct err
         int pair[2];
         char *argv[2 * CONFIG_LIST_MAX + 32];
         BUF_CLEANUP struct buf room = {0};
+
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
                 err_set(err, -errno, "no socket: %s", strerror(errno));
                 return NULL;
@@ -311,6 +322,7 @@ static struct mover *mover_new(struct agent *a, const struct move *m, struct err
 static struct mover *idle_mover(struct movers *all, const struct move *m)
 {
         struct mover *v = all->list;
+
         while (v && (v->move || !same_user(v->user, m->user)))
                 v = v->next;
         return v;
@@ -320,12 +332,14 @@ static void begin_move(struct agent *a, struct move *m)
 {
         struct err err = {""};
         struct mover *v = idle_mover(a->movers, m);
+
         if (!v)
                 v = mover_new(a, m, &err);
         int r = v ? move_send_task(v->socket, &m->task, m->fd) : -EIO;
         if (r < 0) {
                 struct move_answer failed = {.status = MOVE_FAILED, .error = EIO};
                 MEM_CLEANUP char *url = move_url_shown(m->task.url);
+
                 snprintf(failed.text, sizeof(failed.text), "cannot start a transfer of %s: %s", url,
                          *err.text ? err.text : strerror(-r));
                 if (v)
@@ -356,6 +370,7 @@ static struct move *next_to_do(struct agent *a)
         struct movers *all = a->movers;
         uint64_t most = a->config.transfers ? a->config.transfers : 1;
         struct move **link = &all->first, *m;
+
         while ((m = *link) &&
                ((is_long(m) && all->busy >= most && !is_first(a, m)) || (m->user && !a->backends[0]->ready)))
                 link = &m->next;
@@ -373,6 +388,7 @@ static void go_on(struct agent *a)
 static void on_defer(void *arg)
 {
         struct agent *a = arg;
+
         a->movers->deferred = false;
         go_on(a);
 }
@@ -389,6 +405,7 @@ struct move *movers_start(struct agent *a, const struct move_task *task, int fd,
                           const char *user, move_done_fn *done, void *arg)
 {
         struct move *m = mem_new(struct move);
+
         m->a = a;
         move_task_copy(&m->task, task);
         m->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -409,6 +426,7 @@ struct move *movers_copy(struct agent *a, int from, int to, uint64_t size, const
                          move_done_fn *done, void *arg)
 {
         struct move_task t;
+
         move_task_init(&t, MOVE_COPY);
         t.from = from;
         t.size = size;
@@ -419,6 +437,7 @@ struct move *movers_copy(struct agent *a, int from, int to, uint64_t size, const
 void movers_cancel(struct move *m)
 {
         struct movers *all = m->a->movers;
+
         if (m->mover) {
                 m->mover->move = NULL;
                 mover_free(m->mover);
@@ -426,6 +445,7 @@ void movers_cancel(struct move *m)
                 go_on_later(m->a);
         } else {
                 struct move **link = &all->first;
+
                 while (*link != m)
                         link = &(*link)->next;
                 if (!(*link = m->next))
@@ -437,6 +457,7 @@ void movers_cancel(struct move *m)
 bool movers_event(struct agent *a, const struct run_event *e)
 {
         struct mover *v = a->movers->list;
+
         if (e->id.request != 0 || e->id.member != MEMBER)
                 return false;
         while (v && !run_id_eq(v->id, e->id))
@@ -464,6 +485,7 @@ bool movers_event(struct agent *a, const struct run_event *e)
 static bool is_late(const struct mover *v, int64_t now)
 {
         uint64_t limit = v->move ? v->move->task.limit_ms : 0;
+
         return limit && now - v->began_ms > (int64_t)(limit + LATE_MS);
 }
 
@@ -472,6 +494,7 @@ static void on_look(void *arg)
 {
         struct agent *a = arg;
         int64_t now = clock_boot_ms();
+
         timer_start(a->movers->look, LOOK_MS);
         for (struct mover *v = a->movers->list, *next; v; v = next) {
                 next = v->next;
@@ -493,6 +516,7 @@ static void on_look(void *arg)
 static char *find_program(struct agent *a)
 {
         struct buf path = {0};
+
         if (a->config.mover)
                 return mem_dupz(a->config.mover);
         if (program_find("drover-mover", &path, NULL) != 0) {
@@ -505,6 +529,7 @@ static char *find_program(struct agent *a)
 void movers_open(struct agent *a)
 {
         struct movers *all = a->movers = mem_new(struct movers);
+
         all->last = &all->first;
         all->serial = (uint32_t)clock_boot_ms() & 0xffffff; /* avoids ids of an earlier agent */
         all->program = find_program(a);
@@ -515,15 +540,18 @@ void movers_open(struct agent *a)
 void movers_close(struct agent *a)
 {
         struct movers *all = a->movers;
+
         if (!all)
                 return;
         while (all->first) {
                 struct move *m = all->first;
+
                 all->first = m->next;
                 move_free(m);
         }
         while (all->list) {
                 struct mover *v = all->list;
+
                 if (v->move)
                         move_free(v->move);
                 mover_free(v);

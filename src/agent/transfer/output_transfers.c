@@ -61,6 +61,7 @@ void output_transfers_drop_sent(struct attempt *at)
 void output_transfers_forget(struct attempt *at)
 {
         struct output_transfers *s = at->output_transfers;
+
         if (!s)
                 return;
         at->output_transfers = NULL;
@@ -73,6 +74,7 @@ void output_transfers_forget(struct attempt *at)
 void output_transfers_doing(const struct attempt *at, struct buf *out)
 {
         const struct output_transfers *s = at->output_transfers;
+
         if (!s || s->index >= s->outputs->count) {
                 buf_addz(out, "delivering its outputs");
                 return;
@@ -97,6 +99,7 @@ static void all_sent(struct attempt *at)
 static void outputs_failed(struct attempt *at, int hold_code, int error, const char *why)
 {
         char text[768]; /* copied, since `why` may be in freed memory */
+
         snprintf(text, sizeof(text), "%s", why);
         log_warn("msg=\"an output cannot be sent\" error=\"%s\"", LOG_TEXT(str_of(text)));
         output_transfers_forget(at);
@@ -111,6 +114,7 @@ static void on_failed(struct attempt *at, const struct move_answer *answer)
         struct output_transfers *s = at->output_transfers;
         BUF_CLEANUP struct buf words = {0};
         bool denied = answer->error == EACCES;
+
         buf_addz(&words, answer->text);
         if (denied && credentials_denied(at, s->outputs->files[s->index].url, s->shown, &words))
                 next_transfer(at); /* the owner has replaced the credential meanwhile */
@@ -122,6 +126,7 @@ static void on_failed(struct attempt *at, const struct move_answer *answer)
 static void wait_for_store(struct attempt *at)
 {
         struct output_transfers *s = at->output_transfers;
+
         s->silent = true;
         log_info("msg=\"an output waits for its store\" store=%s %s", stores_name(at->a, s->store),
                  expand_log(at, (char[LOG_NAME]){0}));
@@ -133,6 +138,7 @@ static bool is_silence(struct attempt *at, const struct move_answer *answer)
         struct output_transfers *s = at->output_transfers;
         enum store_word word =
                 stores_is_silence(answer->error) ? stores_doubt(at->a, s->store) : STORE_ANSWERS;
+
         if (word == STORE_SILENT) {
                 wait_for_store(at);
         } else if (word == STORE_ASKED) {
@@ -146,6 +152,7 @@ static void on_sent(void *arg, const struct move_answer *answer)
 {
         struct attempt *at = arg;
         struct output_transfers *s = at->output_transfers;
+
         s->move = NULL;
         if (answer->status == MOVE_FAILED) {
                 if (!is_silence(at, answer))
@@ -178,9 +185,11 @@ static void on_summed(void *arg, const struct move_answer *answer)
         struct attempt *at = arg;
         struct output_transfers *s = at->output_transfers;
         const struct output_transfer *f = &s->outputs->files[s->index];
+
         s->move = NULL;
         if (answer->status != MOVE_DONE || answer->size != f->size) {
                 BUF_CLEANUP struct buf why = {0};
+
                 buf_printf(&why, "the output %s could not be read before it was sent: %s", f->from,
                            answer->status == MOVE_DONE ? "it has another size now" : answer->text);
                 outputs_failed(at, HOLD_OUTPUT, answer->error, buf_z(&why));
@@ -196,6 +205,7 @@ static void sum(struct attempt *at, int fd)
         struct output_transfers *s = at->output_transfers;
         const struct output_transfer *f = &s->outputs->files[s->index];
         struct move_task t;
+
         move_task_init(&t, MOVE_CHECK);
         t.at = f->at;
         t.size = f->size;
@@ -208,6 +218,7 @@ static int open_output(struct attempt *at, const struct output_transfer *f)
 {
         struct output_transfers *s = at->output_transfers;
         char name[64];
+
         if (s->outputs->data >= 0)
                 return fcntl(s->outputs->data, F_DUPFD_CLOEXEC, 3);
         sandbox_name(at, name);
@@ -225,6 +236,7 @@ static void next_transfer(struct attempt *at)
         struct agent *a = at->a;
         struct move_task t;
         struct err err = {""};
+
         if (s->index == s->outputs->count) {
                 all_sent(at);
                 return;
@@ -238,6 +250,7 @@ static void next_transfer(struct attempt *at)
         int fd = open_output(at, f);
         if (fd < 0) {
                 BUF_CLEANUP struct buf why = {0};
+
                 buf_printf(&why, "the output %s went away before it was sent: %s", f->from, strerror(-fd));
                 outputs_failed(at, HOLD_OUTPUT, -fd, buf_z(&why));
                 return;
@@ -287,6 +300,7 @@ static void store_known(struct attempt *at, bool answers)
 {
         struct output_transfers *s = at->output_transfers;
         struct move_answer *doubted = s->doubted;
+
         s->doubted = NULL;
         if (!answers) {
                 if (doubted)
@@ -319,6 +333,7 @@ struct known {
 static void tell_known(struct attempt *at, void *arg)
 {
         const struct known *k = arg;
+
         if (at->output_transfers->store == k->store)
                 store_known(at, k->answers);
 }
@@ -332,6 +347,7 @@ void output_transfers_store_known(struct agent *a, size_t store, bool answers)
 static void look_again(struct attempt *at, void *arg)
 {
         struct output_transfers *s = at->output_transfers;
+
         (void)arg;
         s->store = stores_of(at->a, str_of(s->outputs->files[s->index].url));
         if (s->silent && !stores_is_down(at->a, s->store))

@@ -65,10 +65,12 @@ static void upload_free(struct upload *u)
 void spool_close(struct agent *a)
 {
         struct spool *p = a->spool;
+
         if (!p)
                 return;
         while (p->uploads) {
                 struct upload *u = p->uploads;
+
                 p->uploads = u->next;
                 upload_free(u);
         }
@@ -99,6 +101,7 @@ static void end_fetch(struct agent *a, struct fetch *f, int error, const char *w
 {
         struct cached *e = NULL;
         unsigned char got[32];
+
         if (!why && (EVP_DigestFinal_ex(f->sum, got, NULL) != 1 || memcmp(got, f->sha256, 32) != 0))
                 why = "an input from the spool does not have the checksum it should have";
         int r = why ? 0 : cache_keep(a->cache, f->part, f->sha256, f->offset, clock_wall_ms(), &e);
@@ -117,6 +120,7 @@ static void end_fetch(struct agent *a, struct fetch *f, int error, const char *w
 void spool_data(struct agent *a, const struct spool_piece *p)
 {
         struct fetch *f = p->sha256 ? fetch_find_shipped(a, p->sha256) : NULL;
+
         if (!f || !f->sum || (!*p->error && p->offset != f->offset))
                 return;
         /* the error concerns one request, which may be over; other waiters are asked instead */
@@ -131,6 +135,7 @@ void spool_data(struct agent *a, const struct spool_piece *p)
         int r = f->fd < 0 ? f->fd : fs_write_all(f->fd, p->data.p, p->data.n);
         if (r < 0) {
                 BUF_CLEANUP struct buf why = {0};
+
                 buf_printf(&why, "cannot write an input from the spool into the cache: %s", strerror(-r));
                 end_fetch(a, f, -r, buf_z(&why));
                 return;
@@ -157,6 +162,7 @@ static void upload_done(struct agent *a, const char *error)
         struct spool *f = a->spool;
         struct upload *u = f->uploads;
         struct attempt *at = u->at;
+
         if (!(f->uploads = u->next))
                 f->last = &f->uploads;
         f->asked = false;
@@ -170,6 +176,7 @@ static void upload_done(struct agent *a, const char *error)
 static int upload_open(struct agent *a, struct upload *u)
 {
         char name[64];
+
         if (u->data >= 0)
                 return u->fd = fcntl(u->data, F_DUPFD_CLOEXEC, 3);
         sandbox_name(u->at, name);
@@ -185,10 +192,12 @@ static int upload_open(struct agent *a, struct upload *u)
 static void upload_next(struct agent *a)
 {
         struct spool *f = a->spool;
+
         if (f->asked) /* also for a cancelled upload: its answer must not be taken for another's */
                 return;
         while (f->uploads && !f->uploads->at) {
                 struct upload *u = f->uploads;
+
                 if (!(f->uploads = u->next))
                         f->last = &f->uploads;
                 upload_free(u);
@@ -221,6 +230,7 @@ void spool_upload(struct attempt *at, char **paths, int data)
 {
         struct spool *f = at->a->spool;
         struct upload *u = mem_new(struct upload);
+
         u->at = at;
         u->paths = paths;
         u->data = data;
@@ -236,6 +246,7 @@ void spool_stored(struct agent *a, const unsigned char *sha256, uint64_t stored,
 {
         struct spool *f = a->spool;
         struct upload *u = f->uploads;
+
         if (!u || !f->asked)
                 return;
         f->asked = false;

@@ -55,6 +55,7 @@ struct workers {
 struct stage *stage_new(struct attempt *at, enum stage_kind kind)
 {
         struct stage *s = mem_new(struct stage);
+
         s->a = at->a;
         s->at = at;
         s->owner = mem_dupz(at->t->m->owner);
@@ -82,6 +83,7 @@ static struct stage *take_stage(struct workers *all)
         for (struct stage **link = &all->first; *link; link = &(*link)->next) {
                 struct stage *s = *link;
                 size_t same = 0;
+
                 for (size_t i = 0; i < all->count; i++)
                         same += all->worker[i].doing && !all->worker[i].held &&
                                 !strcmp(all->worker[i].doing->owner, s->owner);
@@ -99,9 +101,11 @@ static void *work(void *arg)
 {
         struct worker *w = arg;
         struct workers *all = w->all;
+
         pthread_mutex_lock(&all->lock);
         for (;;) {
                 struct stage *s = take_stage(all);
+
                 if (!s && all->quit)
                         break;
                 if (!s) {
@@ -137,6 +141,7 @@ static void *work(void *arg)
 static void add_worker(struct workers *all)
 {
         struct worker *w = &all->worker[all->count];
+
         *w = (struct worker){.all = all};
         if (pthread_create(&w->thread, NULL, work, w) == 0) {
                 all->count++;
@@ -157,6 +162,7 @@ static void enough_workers(struct workers *all)
 void stage_to_worker(struct stage *s)
 {
         struct workers *all = s->a->stages->workers;
+
         pthread_mutex_lock(&all->lock);
         s->next = NULL;
         *all->last = s;
@@ -193,6 +199,7 @@ static void done_in(struct attempt *at, struct stage *s)
         inputs_forget(at);
         for (size_t i = 0; i < s->w.count && s->w.result == 0; i++) {
                 struct stage_file *f = &s->w.files[i];
+
                 if (f->mtime_ns == INT64_MIN || checkpoint_restores(at, f->to))
                         continue;
                 MEM_GROW(at->inputs, at->input_cap, at->input_count + 1);
@@ -206,6 +213,7 @@ static void done_in(struct attempt *at, struct stage *s)
 static struct stage_file *add_cached(struct stage *s, struct buf *path, char *name)
 {
         struct stage_file *f = stage_work_file(&s->w, buf_take(path), name);
+
         f->cached = true;
         f->carried = s->a->users_path != NULL;
         return f;
@@ -218,9 +226,11 @@ static int add_input(void *arg, struct str element, struct err *err)
         struct attempt *at = s->at;
         MEM_CLEANUP char *file = NULL, *key = str_dupz(element);
         struct str path = element, name = inputs_name(element);
+
         if (inputs_is_url(element, &file)) {
                 struct cached *e = inputs_find(at, key);
                 struct buf from = {0};
+
                 if (!e)
                         return err_set(err, -EINVAL, "the input " STR_FMT " did not come", STR_ARG(element));
                 cache_path(s->a->cache, e, &from);
@@ -251,9 +261,11 @@ static int add_input(void *arg, struct str element, struct err *err)
 static void add_shipped(struct stage *s)
 {
         const struct job_template *m = s->at->t->m;
+
         for (size_t i = 0; i < m->spooled_count; i++) {
                 struct cached *e = inputs_find_shipped(s->at, &m->spooled[i]);
                 struct buf path = {0};
+
                 if (!shipped_wants(s->shipped, m->spooled[i].name))
                         continue;
                 if (e)
@@ -267,9 +279,11 @@ static void add_shipped(struct stage *s)
 static void add_restored(struct stage *s)
 {
         const struct attempt *at = s->at;
+
         for (size_t i = 0; i < at->checkpoint.restore_count; i++) {
                 struct cached *e = inputs_find_shipped(at, &at->checkpoint.restore[i]);
                 struct buf path = {0};
+
                 if (e)
                         cache_path(s->a->cache, e, &path);
                 add_cached(s, &path, mem_dupz(at->checkpoint.restore[i].name))->executable =
@@ -280,6 +294,7 @@ static void add_restored(struct stage *s)
 bool stage_any_inputs(const struct attempt *at)
 {
         const struct job_template *m = at->t->m;
+
         return m->transfer != TRANSFER_NO &&
                (m->spooled_count || m->input_file_count || m->mount_count || at->checkpoint.restore_count);
 }
@@ -289,8 +304,10 @@ static int add_folders(struct stage *s, struct err *err)
 {
         const struct job_template *m = s->at->t->m;
         int r = 0;
+
         for (size_t i = 0; i < m->mount_count && r == 0; i++) {
                 struct buf name = {.max = 65536};
+
                 r = expand_text(s->at, m->mounts[i].name, &name, err);
                 if (r == 0 && str_ends(buf_view(&name), STR("/"))) {
                         buf_truncate(&name, name.n - 1);
@@ -309,9 +326,11 @@ void stage_in(struct attempt *at)
         bool first = sandbox_is_shared(at); /* the sandbox must exist before anything is started in it */
         int r = sandbox_make(at);
         struct stage *s = stage_new(at, STAGE_IN);
+
         sandbox_name(at, name);
         if (r == 0 && stage_any_inputs(at)) {
                 struct shipped shipped;
+
                 shipped_read(at, &shipped);
                 s->shipped = &shipped;
                 r = add_folders(s, &err);
@@ -339,8 +358,10 @@ void stage_finish(struct stage *s)
 {
         struct attempt *at = s->at;
         struct agent *a = s->a;
+
         if (s->w.kind == STAGE_LOG && !a->stopping) {
                 struct userlog_file_result result = {s->w.files[0].again, s->w.files[0].added};
+
                 userlog_written(a, s->log_serial, s->w.result, &result, &s->w.err);
         }
         if (s->w.kind == STAGE_FILE) {
@@ -364,6 +385,7 @@ void stage_finish(struct stage *s)
 static void on_back(void *arg, struct mail *mail)
 {
         struct stage *s = (struct stage *)(void *)mail;
+
         (void)arg;
         if (s->prepare)
                 stage_child_go_on(s);
@@ -378,6 +400,7 @@ static void on_back(void *arg, struct mail *mail)
 void stage_silence(struct buf *out, uint64_t ms, const char *where)
 {
         bool minutes = ms % 60000 == 0;
+
         buf_printf(out, "staging made no progress for %llu %s%s%s",
                    (unsigned long long)(minutes ? ms / 60000 : ms / 1000), minutes ? "min" : "s",
                    where ? " at " : "", where ? where : "");
@@ -386,6 +409,7 @@ void stage_silence(struct buf *out, uint64_t ms, const char *where)
 void stage_leave(struct stage *s, const char *why)
 {
         struct attempt *at = s->at;
+
         if (!at)
                 return;
         s->at = NULL;
@@ -404,6 +428,7 @@ static void give_up(struct stage *s)
 {
         struct agent *a = s->a;
         BUF_CLEANUP struct buf why = {.max = 1024};
+
         stage_silence(&why, a->config.staging_silence_ms, s->w.where);
         if (stage_work_is_apart(&s->w)) { /* only the owner's later lines or a job's call wait for it */
                 log_warn("msg=\"%s\" owner=\"%s\"", LOG_TEXT(buf_view(&why)), LOG_TEXT(str_of(s->owner)));
@@ -421,6 +446,7 @@ static bool is_silent(struct worker *w, int64_t now, uint64_t silence_ms)
 {
         const struct stage *s = w->doing;
         uint64_t steps = s ? atomic_load(&s->w.pace.steps) : 0;
+
         if (!s || w->held || w->seen != s || w->steps != steps) {
                 w->seen = s;
                 w->steps = steps;
@@ -437,9 +463,11 @@ void stage_tick(struct agent *a)
         size_t count = 0;
         int64_t now = clock_boot_ms();
         bool still = now - all->looked_ms > LOOK_LATE_MS; /* the agent stood still itself, and they with it */
+
         pthread_mutex_lock(&all->lock);
         for (size_t i = 0; i < all->count; i++) {
                 struct worker *w = &all->worker[i];
+
                 if (still)
                         w->since_ms = now;
                 if (!is_silent(w, now, a->config.staging_silence_ms))
@@ -482,6 +510,7 @@ void stage_workers_open(struct agent *a)
 static void drop_mail(struct mail *mail)
 {
         struct stage *s = (struct stage *)(void *)mail;
+
         if (s->at)
                 s->at->stage = NULL;
         stage_free(s);
@@ -491,6 +520,7 @@ static void drop_mail(struct mail *mail)
 static size_t workers_end(struct workers *all)
 {
         struct timespec until;
+
         clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_sec += CLOSE_MS / 1000;
         all->quit = true;
@@ -541,6 +571,7 @@ void stage_workers_close(struct agent *a)
         while (a->stages->children || a->stages->logs) {
                 struct stage **list = a->stages->children ? &a->stages->children : &a->stages->logs,
                              *s = *list;
+
                 *list = s->child_next;
                 if (s->at)
                         s->at->stage = NULL;

@@ -20,6 +20,7 @@
 static int child_file(struct agent *a, struct stage *s)
 {
         char name[48];
+
         snprintf(name, sizeof(name), "stage.%08x.tmp", s->id.step);
         unlinkat(a->dir, name, 0);
         s->w.data = openat(a->dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -33,6 +34,7 @@ static void child_start(struct stage *s, const char *sandbox, const char *owner,
 {
         struct agent *a = s->a;
         BUF_CLEANUP struct buf path = {0}, marker = {0};
+
         buf_printf(&path, "%s/%s", a->jobs_path, sandbox);
         buf_printf(&marker, SHEPHERD_MARKER "%s/%llu.%u.%u", a->instance, (unsigned long long)s->id.request,
                    s->id.member, s->id.fence);
@@ -69,6 +71,7 @@ static void child_start(struct stage *s, const char *sandbox, const char *owner,
 void stage_child_go_on(struct stage *s)
 {
         char name[64];
+
         s->prepare = false;
         if (s->w.result < 0 || !s->at) {
                 stage_finish(s);
@@ -93,6 +96,7 @@ static void child_id(struct stage *s, uint64_t request, uint32_t member, uint32_
 void stage_child_begin(struct stage *s)
 {
         struct attempt *at = s->at;
+
         child_id(s, at->request, at->member, at->fence);
         s->w.result = child_file(s->a, s);
         for (size_t i = 0; i < s->w.count && s->w.result == 0; i++)
@@ -110,6 +114,7 @@ void stage_remove(struct agent *a, const char *name, uint64_t request, uint32_t 
 {
         struct stat st;
         struct users_entry user;
+
         if (fstatat(a->jobs, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return;
         MEM_CLEANUP char *owner = users_owner(&a->config, st.st_uid);
@@ -134,6 +139,7 @@ void stage_remove(struct agent *a, const char *name, uint64_t request, uint32_t 
 static bool log_is_under_way(const struct agent *a, const char *owner)
 {
         const struct stage *const lists[] = {a->stages->children, a->stages->logs_begun};
+
         for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
                 for (const struct stage *s = lists[i]; s; s = s->child_next)
                         if (s->log_owner && !strcmp(s->log_owner, owner))
@@ -144,6 +150,7 @@ static bool log_is_under_way(const struct agent *a, const char *owner)
 static void log_next(struct agent *a)
 {
         struct stage **link = &a->stages->logs;
+
         while (*link && log_is_under_way(a, (*link)->log_owner))
                 link = &(*link)->child_next;
         struct stage *s = *link;
@@ -163,6 +170,7 @@ void stage_log_over(struct stage *s)
 {
         struct agent *a = s->a;
         struct stage **link = &a->stages->logs_begun;
+
         while (*link != s)
                 link = &(*link)->child_next;
         *link = s->child_next;
@@ -181,6 +189,7 @@ bool stage_log_is_quick(const struct agent *a, const char *owner, const char *pa
 static void log_wait(struct stage *s, const char *owner, const char *user)
 {
         struct stage **last = &s->a->stages->logs;
+
         s->log_owner = mem_dupz(owner);
         snprintf(s->log_user, sizeof(s->log_user), "%s", user);
         while (*last)
@@ -192,6 +201,7 @@ static void log_wait(struct stage *s, const char *owner, const char *user)
 void stage_log(struct agent *a, const struct userlog_lines *m, const struct users_entry *user)
 {
         struct stage *s = mem_new(struct stage);
+
         s->a = a;
         s->owner = mem_dupz(m->owner);
         s->log_serial = m->serial;
@@ -217,6 +227,7 @@ void stage_file_call(struct agent *a, const struct file_request *m, const struct
 {
         struct stage *s = mem_new(struct stage);
         BUF_CLEANUP struct buf packed = {0};
+
         s->a = a;
         s->owner = mem_dupz(m->owner);
         s->log_serial = m->serial;
@@ -259,6 +270,7 @@ static void give_up(struct stage *s, const char *where)
         struct agent *a = s->a;
         const struct backend *b = a->backends[0];
         BUF_CLEANUP struct buf why = {.max = 1024};
+
         if (b->silent)
                 buf_addz(&why, b->unreachable);
         else
@@ -277,6 +289,7 @@ static void give_up(struct stage *s, const char *where)
 static bool may_wait(const struct stage *s, uint64_t steps)
 {
         bool staging = s->w.kind == STAGE_IN || s->w.kind == STAGE_CREDENTIALS;
+
         return s->given_up || (s->a->backends[0]->silent ? !staging : steps == STAGE_STEPS_DONE);
 }
 
@@ -285,6 +298,7 @@ static struct stage *next_silent(struct agent *a, int64_t now, const char **ret_
 {
         for (struct stage *s = a->stages->children; s; s = s->child_next) {
                 uint64_t steps = s->steps;
+
                 *ret_where = NULL;
                 stage_work_look(&s->w, &steps, ret_where);
                 if (steps != s->steps || may_wait(s, steps)) {
@@ -300,6 +314,7 @@ static struct stage *next_silent(struct agent *a, int64_t now, const char **ret_
 void stage_child_tick(struct agent *a, int64_t now, bool still)
 {
         const char *where = NULL;
+
         for (struct stage *s = a->stages->children; s && still; s = s->child_next)
                 s->steps_ms = now;
         for (struct stage *s; a->config.staging_silence_ms && (s = next_silent(a, now, &where));) {
@@ -312,6 +327,7 @@ void stage_child_tick(struct agent *a, int64_t now, bool still)
 static void child_answered(struct stage *s, const struct run_event *e)
 {
         bool empties = s->w.kind == STAGE_OUT && stage_work_empties(&s->w);
+
         if (e->state == RUN_ENDED && !e->signaled && e->exit_code == 0 && stage_work_answer(&s->w) == 0) {
                 if (s->at && empties)
                         s->at->has_sandbox = false;
@@ -327,6 +343,7 @@ static void child_answered(struct stage *s, const struct run_event *e)
 bool stage_event(struct agent *a, const struct run_event *e)
 {
         struct stage **link = &a->stages->children;
+
         while (*link && !run_id_eq((*link)->id, e->id))
                 link = &(*link)->child_next;
         struct stage *s = *link;
@@ -361,6 +378,7 @@ void stage_done_credentials(struct attempt *at, struct stage *s)
 static void add_credential(void *arg, const char *file, struct str data)
 {
         struct stage *s = arg;
+
         if (s->w.result == 0)
                 s->w.result =
                         stage_work_text(&s->w, stage_work_file(&s->w, mem_dupz(""), mem_dupz(file)), data);
@@ -372,6 +390,7 @@ void stage_credentials(struct attempt *at)
         struct agent *a = at->a;
         struct stage *s = stage_new(at, STAGE_CREDENTIALS);
         char name[64];
+
         child_id(s, at->request, at->member, at->fence);
         s->w.result = child_file(a, s);
         if (s->w.result == 0)

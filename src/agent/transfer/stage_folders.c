@@ -27,6 +27,7 @@ static struct str no_slash(struct str s)
 static char *inner(struct str folder, const char *name)
 {
         struct buf b = {0};
+
         if (folder.n)
                 buf_printf(&b, STR_FMT "/", STR_ARG(folder));
         buf_addz(&b, name);
@@ -39,10 +40,12 @@ static int add_folder(struct stage_work *w, int fd, struct str from, struct str 
         DIR *dir = depth > DEPTH_MAX ? NULL : fdopendir(fd);
         struct dirent *e;
         int r = dir ? 0 : depth > DEPTH_MAX ? -ENAMETOOLONG : -errno;
+
         if (!dir)
                 close(fd);
         while (r == 0 && (e = readdir(dir))) {
                 struct stat st;
+
                 if ((r = fs_pace_step(&w->pace)) < 0)
                         break;
                 if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
@@ -51,6 +54,7 @@ static int add_folder(struct stage_work *w, int fd, struct str from, struct str 
                 MEM_CLEANUP char *inner_from = inner(from, e->d_name), *inner_to = inner(to, e->d_name);
                 if (S_ISDIR(st.st_mode)) {
                         int sub = openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
                         r = sub < 0 ? -errno
                                     : add_folder(w, sub, str_of(inner_from), str_of(inner_to), optional,
                                                  depth + 1);
@@ -70,6 +74,7 @@ int stage_work_folders(struct stage_work *w)
 {
         size_t listed = w->count, kept = 0;
         int r = 0;
+
         for (size_t i = 0; i < listed; i++) {
                 struct stage_file f = w->files[i];
                 /* otherwise the folder is moved as a whole */
@@ -78,6 +83,7 @@ int stage_work_folders(struct stage_work *w)
                         r < 0 || !alone || f.stands_in
                                 ? -1
                                 : fs_open_beneath(w->sandbox, f.from, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+
                 if (fd < 0) {
                         w->files[kept++] = f;
                         continue;

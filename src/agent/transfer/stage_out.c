@@ -23,8 +23,10 @@ static int add_remaps(struct stage *s)
         struct attempt *at = s->at;
         const struct job_template *m = at->t->m;
         int r = 0;
+
         for (size_t i = 0; i < m->output_remap_count && r == 0; i++) {
                 BUF_CLEANUP struct buf from = {.max = 65536}, to = {.max = 65536};
+
                 r = expand_text(at, m->output_remaps[i].name, &from, &s->w.err);
                 if (r == 0)
                         r = expand_text(at, m->output_remaps[i].path, &to, &s->w.err);
@@ -39,13 +41,16 @@ static int add_streams(struct stage *s, struct err *err)
         struct attempt *at = s->at;
         const struct job_template *m = at->t->m;
         uint64_t seen[2] = {0};
+
         if (m->streams_in_sandbox)
                 return 0;
         for (size_t i = 0; i < m->step_count && i <= at->step; i++) {
                 const char *const names[2] = {m->steps[i].stdout_file, m->steps[i].stderr_file};
+
                 for (int k = 0; k < 2; k++) {
                         BUF_CLEANUP struct buf path = {.max = 65536};
                         int index = expand_stream(at, names[k], &path, err);
+
                         if (index == -ENOENT || (index >= 0 && (seen[index / 64] >> (index % 64)) & 1))
                                 continue;
                         if (index < 0)
@@ -64,11 +69,13 @@ static int add_streams(struct stage *s, struct err *err)
 static void know_inputs(struct stage *s)
 {
         struct attempt *at = s->at;
+
         if (s->w.input_count)
                 return;
         s->w.new_since_ms = at->adopted ? (int64_t)at->result.started_ms : INT64_MIN;
         for (size_t i = 0; i < at->input_count; i++) {
                 const struct staged_input *in = &at->inputs[i];
+
                 MEM_GROW(s->w.inputs, s->w.input_cap, s->w.input_count + 1);
                 s->w.inputs[s->w.input_count++] =
                         (struct staged_input){mem_dupz(in->name), in->mtime_ns, in->size};
@@ -88,8 +95,10 @@ static void find_new(struct stage *s)
 static int add_names(struct stage *s, char *const *list, size_t count, bool optional, size_t listed)
 {
         int r = 0;
+
         for (size_t i = 0; i < count && r == 0; i++) {
                 BUF_CLEANUP struct buf b = {.max = 1 << 20};
+
                 r = expand_text(s->at, list[i], &b, &s->w.err);
                 struct str rest = buf_view(&b), name;
                 while (r == 0 && rest.n && str_cut(&rest, ',', &name)) {
@@ -124,6 +133,7 @@ static int add_kept(struct stage *s)
         bool own = c && c->file_count;
         size_t count = own ? c->file_count : m->output_file_count, first = s->w.count;
         int r = add_names(s, own ? c->files : m->output_files, count, true, first);
+
         keep_names(s, first);
         if (count == 0 && r == 0)
                 find_new(s);
@@ -138,6 +148,7 @@ static int add_home(struct stage *s)
         const struct job_template *m = s->at->t->m;
         size_t first = s->w.count;
         int r = add_kept(s);
+
         if (r == 0)
                 r = add_names(s, m->output_files, m->output_file_count, true, s->w.count);
         keep_names(s, first);
@@ -155,6 +166,7 @@ static int add_outputs(struct stage *s)
         bool failed =
                 at->result.outcome != OUTCOME_EXITED || (last && (last->signaled || last->exit_code != 0) &&
                                                          !m->steps[at->result.step_count - 1].ignore_failure);
+
         if (m->transfer == TRANSFER_NO || at->result.outcome != OUTCOME_EXITED)
                 return 0;
         if (last && checkpoint_goes_home(at, last))
@@ -177,9 +189,11 @@ static int add_outputs(struct stage *s)
 static size_t take_transfers(struct stage *s, struct output_transfer **ret)
 {
         size_t count = 0, kept = 0;
+
         *ret = mem_array(NULL, s->w.count + 1, sizeof(**ret));
         for (size_t i = 0; i < s->w.count; i++) {
                 struct stage_file *f = &s->w.files[i];
+
                 if (!stage_work_is_url(f->to)) {
                         s->w.files[kept++] = *f;
                 } else if (f->missing) {
@@ -198,8 +212,10 @@ static size_t take_transfers(struct stage *s, struct output_transfer **ret)
 static char **take_outputs(struct attempt *at, const struct stage *s)
 {
         char **paths = mem_array(NULL, s->w.count + 1, sizeof(*paths));
+
         for (size_t i = 0; i < s->w.count; i++) {
                 const struct stage_file *f = &s->w.files[i];
+
                 if (f->missing)
                         continue;
                 MEM_GROW(at->result.outputs, at->result.output_cap, at->result.output_count + 1);
@@ -218,6 +234,7 @@ static bool is_too_much(struct attempt *at, const struct outputs *o)
 {
         uint64_t most = at->t->m->output_bytes_max, sum = 0;
         char why[256];
+
         for (size_t i = 0; i < o->count; i++)
                 sum += o->files[i].size;
         if (!most || sum <= most)
@@ -258,6 +275,7 @@ bool stage_is_near(const struct agent *a, const char *path)
         const char *slash = strrchr(path, '/');
         struct statx there, ours;
         bool near = false;
+
         if (!slash)
                 return false;
         MEM_CLEANUP char *folder = mem_dup(path, (size_t)(slash - path) + 1);
@@ -275,8 +293,10 @@ bool stage_is_near(const struct agent *a, const char *path)
 static bool quick(struct stage *s)
 {
         size_t kept = 0;
+
         for (size_t i = 0; i < s->w.count; i++) {
                 struct stage_file *f = &s->w.files[i];
+
                 if (stage_work_is_url(f->to) || !stage_is_near(s->a, f->to)) {
                         s->w.files[kept++] = *f;
                         continue;
@@ -317,6 +337,7 @@ static int add_places(struct stage *s)
         struct attempt *at = s->at;
         int r = expand_text(at, at->t->m->output_destination, &b, &s->w.err);
         struct str url = str_trim(buf_view(&b));
+
         while (str_ends(url, STR("/")))
                 url.n--;
         s->w.iwd = mem_dupz(at->iwd);
@@ -331,6 +352,7 @@ static int add_places(struct stage *s)
 static bool name_outputs(struct stage *s)
 {
         int r = add_places(s);
+
         if (r == 0)
                 r = add_outputs(s);
         s->w.result = r;
@@ -342,6 +364,7 @@ static bool bring_outputs(struct attempt *at, struct stage *s)
 {
         int r = add_places(s);
         char name[64];
+
         sandbox_name(at, name);
         /* usually no file is left then, and removing the empty folder shows that */
         bool maybe_all =
@@ -391,6 +414,7 @@ void stage_out(struct attempt *at)
 static void add_carried(struct stage *s, struct str lines)
 {
         struct str from, to;
+
         while (lines.n && str_cut(&lines, '\n', &from) && str_cut(&lines, '\n', &to))
                 stage_work_file(&s->w, str_dupz(from), str_dupz(to))->stands_in = true;
 }
@@ -399,8 +423,10 @@ static int add_checkpoint(struct stage *s)
 {
         size_t carried = s->w.count;
         int r = 0;
+
         for (size_t i = 0; i < 2 * s->at->t->m->step_count && r == 0; i++) {
                 BUF_CLEANUP struct buf name = {0};
+
                 if (expand_stream_is_kept(s->at, (unsigned)i / 2, i % 2))
                         continue; /* not delivered anywhere */
                 buf_printf(&name, ".drover_out.%zu", i);
@@ -413,6 +439,7 @@ static int add_checkpoint(struct stage *s)
 void stage_checkpoint(struct attempt *at, const char *carried)
 {
         struct stage *s = stage_new(at, STAGE_HASH);
+
         if (carried)
                 add_carried(s, str_of(carried));
         char name[64];

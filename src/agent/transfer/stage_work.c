@@ -90,6 +90,7 @@ struct stage_file *stage_work_file(struct stage_work *w, char *from, char *to)
 char *stage_work_join(const char *dir, struct str name)
 {
         struct buf b = {0};
+
         if (!str_starts(name, STR("/"))) {
                 buf_addz(&b, dir);
                 buf_char(&b, '/');
@@ -110,6 +111,7 @@ bool stage_work_is_pattern(struct str name)
 static char *destination_in(const struct stage_work *w, struct str to, struct str base)
 {
         BUF_CLEANUP struct buf b = {0};
+
         buf_str(&b, to);
         if (str_ends(to, STR("/")))
                 buf_str(&b, base);
@@ -120,6 +122,7 @@ static char *destination_in(const struct stage_work *w, struct str to, struct st
 static char *stage_work_destination(const struct stage_work *w, const char *name)
 {
         struct str to = str_of(name);
+
         to = str_skip(to, (size_t)(str_rfind(to, '/') + 1));
         for (size_t i = 0; i < w->remap_count; i++)
                 if (!strcmp(w->remaps[i].from, name))
@@ -128,6 +131,7 @@ static char *stage_work_destination(const struct stage_work *w, const char *name
                 BUF_CLEANUP struct buf pattern = {0};
                 struct str from = str_of(w->remaps[i].from);
                 ptrdiff_t cut = str_search(from, STR(KEPT_FROM));
+
                 if (!stage_work_is_pattern(from))
                         continue;
                 buf_str(&pattern, str_head(from, cut >= 0 ? (size_t)cut + 1 : from.n));
@@ -165,6 +169,7 @@ int stage_work_output(struct stage_work *w, struct str name, bool optional)
 int stage_work_pattern(struct stage_work *w, struct str name, bool optional)
 {
         int r = stage_work_output(w, name, optional);
+
         if (r == 0)
                 w->files[w->count - 1].pattern = true;
         return r;
@@ -178,6 +183,7 @@ static int64_t mtime_of(const struct stat *st)
 static bool is_new(const struct stage_work *w, const char *name)
 {
         struct stat st;
+
         if (fstatat(w->sandbox, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
                 return false;
         for (size_t i = 0; i < w->input_count; i++)
@@ -213,6 +219,7 @@ static int add_match(struct stage_work *w, const struct stage_file *pattern, str
         struct stat st;
         MEM_CLEANUP char *z = str_dupz(name);
         bool optional = pattern->optional; /* the list may move */
+
         if (fstatat(w->sandbox, z, &st, AT_SYMLINK_NOFOLLOW) < 0 || (!S_ISDIR(st.st_mode) && !is_new(w, z)))
                 return 0;
         m->found = true;
@@ -230,6 +237,7 @@ static int add_match(struct stage_work *w, const struct stage_file *pattern, str
 static int find_matches(struct stage_work *w, struct matching *m, struct str path, struct str rest)
 {
         struct str first;
+
         str_cut(&rest, '/', &first);
         MEM_CLEANUP char *name = str_dupz(first), *folder = str_dupz(path.n ? path : STR("."));
         int fd = fs_open_beneath(w->sandbox, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0),
@@ -238,6 +246,7 @@ static int find_matches(struct stage_work *w, struct matching *m, struct str pat
         struct dirent *e;
         while (dir && r == 0 && (e = readdir(dir)) && (r = fs_pace_step(&w->pace)) == 0) {
                 BUF_CLEANUP struct buf found = {0};
+
                 if (is_own(e->d_name) || fnmatch(name, e->d_name, FNM_PERIOD) != 0)
                         continue;
                 buf_str(&found, path);
@@ -257,6 +266,7 @@ static int find_patterns(struct stage_work *w)
 {
         size_t listed = w->count, kept = 0;
         int r = 0;
+
         for (size_t i = 0; i < listed && r == 0; i++) {
                 if (!w->files[i].pattern)
                         continue;
@@ -285,6 +295,7 @@ static int find_patterns(struct stage_work *w)
 int stage_work_find(struct stage_work *w)
 {
         int found = find_patterns(w);
+
         if (found < 0)
                 return found;
         size_t listed = w->count;
@@ -307,6 +318,7 @@ static int write_at(int fd, const char *p, size_t n, uint64_t at)
 {
         while (n > 0) {
                 ssize_t done = pwrite(fd, p, n, (off_t)at);
+
                 if (done < 0 && errno == EINTR)
                         continue;
                 if (done < 0)
@@ -322,8 +334,10 @@ static int write_at(int fd, const char *p, size_t n, uint64_t at)
 static int copy_part(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t size, struct fs_pace *pace)
 {
         MEM_CLEANUP char *room = mem_alloc(ROOM);
+
         while (size > 0) {
                 ssize_t n = pread(from, room, size < ROOM ? (size_t)size : ROOM, (off_t)from_at);
+
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n <= 0)
@@ -344,8 +358,10 @@ static int carry_in(struct stage_work *w, const struct stage_file *f)
 {
         const char *slash = strrchr(f->to, '/');
         int r = 0;
+
         if (slash) {
                 MEM_CLEANUP char *folder = mem_dup(f->to, (size_t)(slash - f->to));
+
                 r = fs_mkdirs_beneath(w->sandbox, folder, 0700);
         }
         int to = r < 0 ? r
@@ -369,6 +385,7 @@ static bool has_room(int fd, uint64_t bytes)
 {
         struct statvfs v;
         uint64_t room = fstatvfs(fd, &v) < 0 ? UINT64_MAX : (uint64_t)v.f_bavail * v.f_frsize;
+
         return bytes <= ROOM_LEFT || (bytes < room && room - bytes >= ROOM_LEFT);
 }
 
@@ -381,6 +398,7 @@ struct extent {
 static struct extent extent_find(int fd, uint64_t at, uint64_t size)
 {
         off_t data = lseek(fd, (off_t)at, SEEK_DATA), end = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
+
         if (data < 0)
                 return (struct extent){errno == ENXIO ? size : at, size};
         return (struct extent){(uint64_t)data < size ? (uint64_t)data : size,
@@ -392,6 +410,7 @@ static int hash_file(struct stage_work *w, struct stage_file *f)
 {
         int fd = fs_open_beneath(w->sandbox, f->from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
         struct stat st;
+
         if (fd < 0)
                 return fd;
         int r = fstat(fd, &st) < 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
@@ -445,6 +464,7 @@ static int read_bytes(int fd, uint64_t at, uint64_t size, struct buf *out)
         char *room = buf_room(out, (size_t)size);
         for (uint64_t done = 0; done < size;) {
                 ssize_t n = pread(fd, room + done, (size_t)(size - done), (off_t)(at + done));
+
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n <= 0)
@@ -460,6 +480,7 @@ static int write_log(struct stage_work *w, struct stage_file *f)
         struct userlog_file_result result = {0};
         BUF_CLEANUP struct buf text = {.max = TASK_MAX + 1};
         int r = read_bytes(w->data, f->at, f->size, &text);
+
         if (r < 0)
                 return err_set(&w->err, r, "the lines for the log cannot be read");
         r = userlog_file_append(w->hidden, f->to, buf_view(&text), f->maybe_there, &result, &w->err);
@@ -476,6 +497,7 @@ static int do_file_call(struct stage_work *w, struct stage_file *f)
         struct file_answer answer = {0};
         struct file_call call;
         int r = read_bytes(w->data, f->at, f->size, &packed);
+
         if (r == 0 && !file_call_unpack(buf_view(&packed), &call))
                 r = -EPROTO;
         if (r < 0)
@@ -509,6 +531,7 @@ static int look_at(struct stage_work *w, struct stage_file *f)
         int fd = fs_open_beneath(w->sandbox, f->from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
         struct stat st;
         int r = fd < 0 ? fd : fstat(fd, &st) < 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
+
         if (r == 0)
                 f->size = (uint64_t)st.st_size;
         if (fd >= 0)
@@ -520,6 +543,7 @@ static int write_credential(struct stage_work *w, const struct stage_file *f)
 {
         SECRET_CLEANUP struct buf text = {.max = TASK_MAX + 1};
         int r = strchr(f->to, '/') ? -EINVAL : read_bytes(w->data, f->at, f->size, &text);
+
         if (r == 0)
                 r = credential_write(w->sandbox, f->to, buf_view(&text));
         return r < 0 ? err_set(&w->err, r, "cannot write the credential %s: %s", f->to, strerror(-r)) : 0;
@@ -539,6 +563,7 @@ static const char *why_unread(const struct stage_work *w, int r, char room[160])
 static int make_folder(struct stage_work *w, const struct stage_file *f)
 {
         int r = fs_mkdirs_beneath(w->sandbox, f->to, 0700);
+
         return r < 0 ? err_set(&w->err, r, "cannot make the folder %s: %s", f->to, strerror(-r)) : 0;
 }
 
@@ -587,6 +612,7 @@ static void look_at_inputs(struct stage_work *w)
         for (size_t i = 0; i < w->count; i++) {
                 struct stage_file *f = &w->files[i];
                 struct stat st;
+
                 if (strchr(f->to, '/') || fstatat(w->sandbox, f->to, &st, AT_SYMLINK_NOFOLLOW) < 0)
                         continue;
                 f->mtime_ns = mtime_of(&st);
@@ -652,6 +678,7 @@ static void pack_work(const struct stage_work *w, struct buf *b)
         pack_u64(b, w->count);
         for (size_t i = 0; i < w->count; i++) {
                 const struct stage_file *f = &w->files[i];
+
                 pack_z(b, f->from);
                 pack_z(b, f->to);
                 pack_u64(b, (f->contents ? 1u : 0u) | (f->executable ? 2u : 0u) | (f->carried ? 4u : 0u) |
@@ -672,6 +699,7 @@ static void unpack_file(struct unpack *u, struct stage_work *w)
         char *from = str_dupz(unpack_str(u)), *to = str_dupz(unpack_str(u));
         struct stage_file *f = stage_work_file(w, from, to);
         uint64_t flags = unpack_u64(u);
+
         f->contents = flags & 1;
         f->executable = flags & 2;
         f->carried = flags & 4;
@@ -697,6 +725,7 @@ static void unpack_file(struct unpack *u, struct stage_work *w)
 static bool unpack_work(struct str bytes, struct stage_work *w)
 {
         struct unpack u = unpack_from(bytes);
+
         w->kind = (enum stage_kind)unpack_max(&u, STAGE_CREDENTIALS);
         w->fence = (uint32_t)unpack_max(&u, UINT32_MAX);
         w->data_end = unpack_max(&u, INT64_MAX / 4);
@@ -747,11 +776,13 @@ int stage_work_text(struct stage_work *w, struct stage_file *f, struct str text)
 int stage_work_write(struct stage_work *w)
 {
         int r = 0;
+
         w->data_end = CONTENTS_AT;
         for (size_t i = 0; i < w->count && r == 0 && (r = fs_pace_step(&w->pace)) == 0; i++) {
                 struct stage_file *f = &w->files[i];
                 struct stat st;
                 bool text = stage_work_is_apart(w) || w->kind == STAGE_CREDENTIALS;
+
                 if (text)
                         w->data_end = f->at + f->size;
                 if (!f->carried || text)
@@ -781,6 +812,7 @@ int stage_work_answer(struct stage_work *w)
         struct head h;
         struct stage_work got;
         BUF_CLEANUP struct buf b = {.max = TASK_MAX + 1};
+
         if (pread(w->data, &h, sizeof(h), 0) != (ssize_t)sizeof(h) || h.magic != STAGE_MAGIC ||
             h.answer_at > INT64_MAX / 4 || read_bytes(w->data, h.answer_at, h.answer_size, &b) < 0)
                 return -EPROTO;
@@ -805,6 +837,7 @@ int stage_work_answer(struct stage_work *w)
 int stage_work_look(const struct stage_work *w, uint64_t *ret_steps, const char **ret_where)
 {
         uint64_t p[2];
+
         if (pread(w->data, p, sizeof(p), PROGRESS_AT) != (ssize_t)sizeof(p))
                 return -EPROTO;
         *ret_steps = p[0];
@@ -815,6 +848,7 @@ int stage_work_look(const struct stage_work *w, uint64_t *ret_steps, const char 
 bool stage_work_empties(const struct stage_work *w)
 {
         bool sends = w->destination;
+
         for (size_t i = 0; i < w->count && !sends; i++)
                 sends = stage_work_is_url(w->files[i].to);
         for (size_t i = 0; i < w->remap_count && !sends; i++)
@@ -827,6 +861,7 @@ static void empty_folder(int folder)
         int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         DIR *dir = fd < 0 ? NULL : fdopendir(fd);
         struct dirent *e;
+
         while (dir && (e = readdir(dir)))
                 if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
                         fs_remove_tree(folder, e->d_name);
@@ -837,6 +872,7 @@ static void empty_folder(int folder)
 static int show_progress(struct stage_work *w)
 {
         char *page = mmap(NULL, CONTENTS_AT, PROT_READ | PROT_WRITE, MAP_SHARED, w->data, 0);
+
         if (page == MAP_FAILED)
                 return err_set(&w->err, -errno, "the file of its task cannot be mapped: %s", strerror(errno));
         w->progress = (struct stage_progress *)(void *)(page + PROGRESS_AT);
@@ -849,6 +885,7 @@ int stage_work_child(void)
         struct head h;
         struct stage_work w;
         BUF_CLEANUP struct buf b = {.max = TASK_MAX + 1};
+
         stage_work_init(&w, STAGE_IN, 0);
         if (pread(0, &h, sizeof(h), 0) != (ssize_t)sizeof(h) || h.magic != STAGE_MAGIC ||
             read_bytes(0, h.task_at, h.task_size, &b) < 0 || !unpack_work(buf_view(&b), &w))

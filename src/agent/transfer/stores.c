@@ -89,6 +89,7 @@ static struct str first_prefix(const struct store *s)
 static void remember(struct stores *all, struct store *s)
 {
         const struct probe_estimate *e = link_file_find(&all->kept, s->name, first_prefix(s));
+
         if (e)
                 s->estimate = *e;
 }
@@ -98,6 +99,7 @@ static void write_links(struct agent *a)
 {
         struct stores *all = a->stores;
         struct link_file l = {0};
+
         if (!all->write)
                 return;
         for (size_t i = 0; i <= all->count; i++)
@@ -109,6 +111,7 @@ static void write_links(struct agent *a)
 static struct store *store_new(struct agent *a, const char *name)
 {
         struct store *s = mem_new(struct store);
+
         s->a = a;
         s->name = mem_dupz(name);
         s->free_bytes = s->told_free = MOVE_SIZE_ANY;
@@ -119,6 +122,7 @@ static struct store *store_new(struct agent *a, const char *name)
 static uint64_t held_id(struct str name)
 {
         BUF_CLEANUP struct buf url = {0}, canonical = {0};
+
         image_url(name, &url);
         return file_url(buf_view(&url), NULL, 0, &canonical, NULL) ? file_id(buf_view(&canonical)) : 0;
 }
@@ -136,6 +140,7 @@ void stores_hold(struct agent *a, struct str name, uint64_t size, enum cached_ki
         struct stores *all = a->stores;
         uint64_t id = held_id(name);
         struct held *h = find_held(all, id);
+
         if (!id || (h && h->here))
                 return;
         if (!h) {
@@ -150,6 +155,7 @@ void stores_hold(struct agent *a, struct str name, uint64_t size, enum cached_ki
 void stores_release(struct agent *a, struct str name)
 {
         struct held *h = find_held(a->stores, held_id(name));
+
         if (!h || !h->here)
                 return;
         h->here = false;
@@ -161,6 +167,7 @@ static void add_images(struct agent *a)
         for (size_t i = 0; i < a->config.images.n; i++) {
                 struct str size = str_of(a->config.images.v[i]), name;
                 uint64_t bytes = 0;
+
                 str_cut(&size, ' ', &name);
                 quantity_size(size, &bytes); /* config_finish has looked at it */
                 stores_hold(a, name, bytes, CACHED_IMAGE);
@@ -170,6 +177,7 @@ static void add_images(struct agent *a)
 void stores_open(struct agent *a)
 {
         struct stores *all = a->stores = mem_new(struct stores);
+
         all->v = mem_array(NULL, 1, sizeof(*all->v));
         all->v[0] = store_new(a, "");
         link_file_read(&all->kept, a->dir, clock_boot_ms(), clock_wall_ms());
@@ -180,6 +188,7 @@ void stores_open(struct agent *a)
 void stores_close(struct agent *a)
 {
         struct stores *all = a->stores;
+
         if (!all)
                 return;
         write_links(a);
@@ -204,6 +213,7 @@ bool stores_key(const struct attempt *at, struct str url, struct buf *ret_key, s
         struct str rest = str_of(handed_on ? o->servers : ""), first = STR_NONE;
         BUF_CLEANUP struct buf who = {0};
         MEM_CLEANUP struct file_credential *credentials = credentials_list(at);
+
         str_cut(&rest, ' ', &first);
         file_asker_who(str_of(at->t->m->owner), first, str_of(handed_on ? o->owner : ""), &who);
         const struct file_asker asker = {buf_view(&who), credentials, at->credential_count};
@@ -214,6 +224,7 @@ size_t stores_of(const struct agent *a, struct str url)
 {
         BUF_CLEANUP struct buf canonical = {0};
         size_t store;
+
         return file_url(url, a->stores->urls, a->stores->count, &canonical, &store) ? store : FILE_STORE_NONE;
 }
 
@@ -232,6 +243,7 @@ static struct store *take_old(struct stores *old, const char *name)
         for (size_t i = 0; i < old->count; i++)
                 if (old->v[i] && !strcmp(old->v[i]->name, name)) {
                         struct store *s = old->v[i];
+
                         old->v[i] = NULL;
                         return s;
                 }
@@ -241,6 +253,7 @@ static struct store *take_old(struct stores *old, const char *name)
 static struct store *store_from(struct agent *a, const struct store_told *m, struct store *old)
 {
         struct store *s = store_new(a, m->name);
+
         s->probe = mem_dupz(m->probe);
         s->space = m->space;
         s->prefixes = mem_array(NULL, m->prefix_count + 1, sizeof(*s->prefixes));
@@ -266,6 +279,7 @@ void stores_told(struct agent *a, const struct store_told *told, size_t count)
         struct stores old = *a->stores, *all = a->stores;
         size_t n = count < STORES_MAX ? count : STORES_MAX;
         int64_t now = clock_boot_ms();
+
         all->v = mem_array(NULL, n + 1, sizeof(*all->v));
         all->urls = mem_array(NULL, n + 1, sizeof(*all->urls));
         all->count = 0;
@@ -295,6 +309,7 @@ void stores_measured(struct agent *a, size_t store, enum probe_way way, uint64_t
 {
         struct stores *all = a->stores;
         size_t i = store == STORE_SPOOL ? all->count : store;
+
         if (i > all->count || (i == all->count && store != STORE_SPOOL))
                 return;
         probe_estimate_rate(&all->v[i]->estimate, way, bytes, took_us, clock_boot_ms());
@@ -327,6 +342,7 @@ static void known(struct store *s, bool answers, const char *why)
         struct agent *a = s->a;
         bool doubted = s->doubted;
         size_t i = 0;
+
         if (!answers && !s->down_ms)
                 log_warn("msg=\"a store does not answer\" store=%s error=\"%s\"", s->name,
                          LOG_TEXT(str_of(why)));
@@ -368,6 +384,7 @@ enum store_word stores_doubt(struct agent *a, size_t store)
 static void on_read(void *arg, const struct move_answer *answer)
 {
         struct store *s = arg;
+
         s->move = NULL;
         if (answer->status == MOVE_FAILED) {
                 log_info("msg=\"cannot read a store's probe\" store=%s error=\"%s\"", s->name,
@@ -384,6 +401,7 @@ static void read_probe(struct store *s)
 {
         struct move_task t;
         int fd = openat(s->a->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
         s->read_ms = clock_boot_ms() + READ_MS;
         if (fd < 0)
                 return;
@@ -401,6 +419,7 @@ static void look_failed(struct store *s, const struct move_answer *answer)
 {
         uint64_t probe_ms = s->a->config.probe_ms;
         int64_t now = clock_boot_ms();
+
         log_info("msg=\"cannot look at a store\" store=%s error=\"%s\"", s->name,
                  LOG_TEXT(str_of(answer->text)));
         s->silence |= stores_is_silence(answer->error) && (!answer->latency_us || s->doubted);
@@ -422,6 +441,7 @@ static void on_looked(void *arg, const struct move_answer *answer)
         struct store *s = arg;
         struct agent *a = s->a;
         int64_t now = clock_boot_ms();
+
         s->move = NULL;
         if (answer->status == MOVE_FAILED) {
                 look_failed(s, answer);
@@ -440,6 +460,7 @@ static void look_at_store(struct store *s, int64_t now)
 {
         BUF_CLEANUP struct buf url = {0};
         struct move_task t;
+
         s->look_ms = now + (int64_t)(s->a->config.probe_ms ? s->a->config.probe_ms : AGAIN_MS);
         buf_str(&url, s->prefixes[s->way]);
         move_task_init(&t, MOVE_PROBE);
@@ -454,9 +475,11 @@ void stores_tick(struct agent *a)
 {
         struct stores *all = a->stores;
         int64_t now = clock_boot_ms();
+
         for (size_t i = 0; i < all->count; i++) {
                 struct store *s = all->v[i];
                 bool wanted = s->doubted || s->tried || (a->greeted && (a->config.probe_ms || s->down_ms));
+
                 if (wanted && !s->move && now >= s->look_ms)
                         look_at_store(s, now);
         }
@@ -478,6 +501,7 @@ struct delta {
 static void on_change(void *arg, uint64_t id, uint64_t size)
 {
         struct delta *d = arg;
+
         if (size == UINT64_MAX) {
                 MEM_GROW(d->removed, d->removed_cap, d->removed_count + 1);
                 d->removed[d->removed_count++] = id;
@@ -488,6 +512,7 @@ static void on_change(void *arg, uint64_t id, uint64_t size)
         *c = (struct cached_file){.id = id, .size = size};
         for (size_t i = 0; i < d->a->stores->held_count; i++) {
                 const struct held *h = &d->a->stores->held[i];
+
                 if (h->id != id)
                         continue;
                 c->kind = h->kind;
@@ -499,11 +524,13 @@ static void tell_cache(struct agent *a, bool all)
 {
         struct delta d = {.a = a};
         bool first = true;
+
         if (!all && !cache_changed(a->cache))
                 return;
         cache_changes(a->cache, all, on_change, &d);
         for (size_t added = 0, removed = 0; first || added < d.added_count || removed < d.removed_count;) {
                 size_t more = d.added_count - added, fewer = d.removed_count - removed;
+
                 more = more < CHANGES_MAX ? more : CHANGES_MAX;
                 fewer = fewer < CHANGES_MAX ? fewer : CHANGES_MAX;
                 outbox_cache_delta(a, all && first, d.added + added, more, d.removed + removed, fewer);
@@ -520,6 +547,7 @@ static int64_t measured_ms(const struct probe_estimate *e)
 {
         const int64_t v[] = {e->latency_ms, e->rate_ms[PROBE_IN], e->rate_ms[PROBE_OUT]};
         int64_t newest = 0;
+
         for (size_t i = 0; i < sizeof(v) / sizeof(*v); i++)
                 if (v[i] && (!newest || v[i] > newest))
                         newest = v[i];
@@ -531,11 +559,13 @@ static void tell_links(struct agent *a, bool all)
         struct stores *s = a->stores;
         MEM_CLEANUP struct store_link *links = mem_array(NULL, s->count + 1, sizeof(*links));
         size_t count = 0;
+
         for (size_t i = 0; i <= s->count; i++) {
                 struct store *one = s->v[i];
                 const struct probe_estimate *e = &one->estimate;
                 bool turned = one->down_ms != one->told_down_ms || one->free_bytes != one->told_free;
                 bool measured = e->latency_us || e->bytes_per_s[PROBE_IN] || e->bytes_per_s[PROBE_OUT];
+
                 if ((!measured && !one->down_ms && !turned) ||
                     (!all && !turned && !probe_estimate_differs(e, &one->told)))
                         continue;
@@ -565,6 +595,7 @@ void stores_greeted(struct agent *a)
 void stores_turn(struct agent *a)
 {
         struct stores *s = a->stores;
+
         if (!a->greeted)
                 return;
         tell_cache(a, false);

@@ -22,6 +22,7 @@ static struct cache *open_it(uint64_t limit)
 {
         struct err err = {""};
         struct cache *c = cache_open(dir, "cache", folder, limit, &err);
+
         assert_string_equal(err.text, "");
         return c;
 }
@@ -32,6 +33,7 @@ static struct cached *keep(struct cache *c, const char *text, int64_t now_ms)
         unsigned char sum[32];
         struct cached *e = NULL;
         int fd = cache_begin(c, part);
+
         assert_true(fd >= 0);
         assert_int_equal(fs_write_all(fd, text, strlen(text)), 0);
         close(fd);
@@ -44,6 +46,7 @@ static struct cached *keep_named(struct cache *c, const char *text, const char *
 {
         struct cached *e = keep(c, text, now_ms);
         struct move_facts f = {.size = strlen(text), .modified_s = 99, .etag = "\"x\""};
+
         cache_name(c, e, str_of(key), &f, now_ms);
         return e;
 }
@@ -52,6 +55,7 @@ static unsigned files_in_folder(void)
 {
         BUF_CLEANUP struct buf b = {0};
         unsigned n = 0;
+
         buf_printf(&b, "ls %s | wc -l", folder);
         FILE *p = popen(buf_z(&b), "r");
         assert_int_equal(fscanf(p, "%u", &n), 1);
@@ -62,6 +66,7 @@ static unsigned files_in_folder(void)
 static void contents_are_there_once(void **state)
 {
         struct cache *c = open_it(1000);
+
         (void)state;
         struct cached *a = keep_named(c, "hello", "https://a/x", 1),
                       *b = keep_named(c, "hello", "https://b/y", 2);
@@ -80,6 +85,7 @@ static void contents_are_there_once(void **state)
 static void the_longest_unused_goes_first(void **state)
 {
         struct cache *c = open_it(12);
+
         (void)state;
         struct cached *a = keep_named(c, "aaaa", "https://s/a", 1),
                       *b = keep_named(c, "bbbb", "https://s/b", 2);
@@ -108,6 +114,7 @@ static void a_restart_finds_it_unchecked(void **state)
         struct cache *c = open_it(1000);
         unsigned char sum[32];
         char part[32];
+
         (void)state;
         keep_named(c, "hello", "https://a/x", 7);
         keep(c, "shipped", 8);
@@ -138,6 +145,7 @@ static void a_torn_index_is_left_alone(void **state)
 {
         BUF_CLEANUP struct buf good = {0};
         struct cache *c = open_it(1000);
+
         (void)state;
         keep_named(c, "hello", "https://a/x", 7);
         cache_close(c);
@@ -172,6 +180,7 @@ struct heard {
 static void hear(void *arg, uint64_t id, uint64_t size)
 {
         struct heard *h = arg;
+
         h->came += size != UINT64_MAX;
         h->went += size == UINT64_MAX;
         h->id = id;
@@ -181,6 +190,7 @@ static void changes_are_told_once(void **state)
 {
         struct cache *c = open_it(1000);
         struct heard h = {0};
+
         (void)state;
         struct cached *e = keep_named(c, "hello", "https://a/x", 1);
         assert_true(cache_changed(c));
@@ -211,6 +221,7 @@ static void keep_many(struct cache *c, unsigned first, unsigned count)
 {
         for (unsigned i = first; i < first + count; i++) {
                 char text[16], key[40];
+
                 snprintf(text, sizeof(text), "%u", i);
                 snprintf(key, sizeof(key), "https://a/%u", i);
                 keep_named(c, text, key, i);
@@ -222,6 +233,7 @@ static void small_files_and_names_are_counted(void **state)
 {
         struct cache *c = open_it(1ull << 40);
         char key[40];
+
         (void)state;
         struct cached *first = keep_named(c, "hello", "https://a/first", 1);
         for (unsigned i = 0; i < 1000; i++) {
@@ -267,5 +279,6 @@ int main(void)
                 cmocka_unit_test_setup_teardown(a_torn_index_is_left_alone, setup, teardown),
                 cmocka_unit_test_setup_teardown(changes_are_told_once, setup, teardown),
                 cmocka_unit_test_setup_teardown(small_files_and_names_are_counted, setup, teardown)};
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

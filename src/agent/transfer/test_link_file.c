@@ -26,6 +26,7 @@ static void write_two(void)
                                            .latency_ms = 90000,
                                            .rate_ms = {40000, 0}},
                                     spool = {.bytes_per_s = {7, 8}, .rate_ms = {99000, 98000}};
+
         link_file_add(&l, "lab", STR("https://se.lab/"), &lab);
         link_file_add(&l, "", STR_NONE, &spool);
         assert_int_equal(link_file_write(&l, dir, 100000, NOW_MS), 0);
@@ -133,5 +134,6 @@ int main(void)
                 cmocka_unit_test_setup_teardown(clocks_jump, setup, teardown),
                 cmocka_unit_test_setup_teardown(damage_says_nothing, setup, teardown),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,7 @@ static void put(const char *name, const char *text)
 static void content(const char *name, const char *want)
 {
         BUF_CLEANUP struct buf b = {0};
+
         assert_int_equal(fs_read(AT_FDCWD, in_top(name), 1 << 20, &b, NULL), 0);
         assert_string_equal(buf_z(&b), want);
 }
@@ -47,6 +48,7 @@ static int run_child(const struct stage_work *w)
 {
         int status;
         pid_t pid = fork();
+
         if (pid == 0) {
                 if (dup2(w->data, 0) < 0 || chdir(in_top("box")) < 0)
                         _exit(100);
@@ -320,6 +322,7 @@ static void holes_are_hashed_and_bounded(void **state)
         unsigned char sum[2][32];
         for (int sparse = 0; sparse < 2; sparse++) {
                 struct stage_work w;
+
                 put("box/holes", sparse ? "" : "begin");
                 int fd = open(in_top("box/holes"), O_RDWR);
                 char zeros[4096] = {0};
@@ -372,6 +375,7 @@ static void answers_are_checked(void **state)
         for (ssize_t i = 0; i < n; i++)
                 for (unsigned flip = 1; flip < 256; flip <<= 1) {
                         unsigned char bad = good[i] ^ (unsigned char)flip;
+
                         assert_int_equal(pwrite(w.data, &bad, 1, (off_t)head[3] + i), 1);
                         stage_work_answer(&w); /* must not crash, whatever the answer */
                         assert_true(w.result <= 0);
@@ -410,5 +414,6 @@ int main(void)
                                            cmocka_unit_test(a_hole_does_not_fill_the_disk),
                                            cmocka_unit_test(holes_are_hashed_and_bounded),
                                            cmocka_unit_test(answers_are_checked)};
+
         return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -25,6 +25,7 @@ void userlog_write(struct agent *a, const struct userlog_lines *m)
         struct userlog_file_result result = {0};
         int r = 0;
         struct users_entry user;
+
         if (a->users_path)
                 r = users_find(&a->config, m->owner, &user, &err);
         else if (!users_own(&a->config, m->owner))

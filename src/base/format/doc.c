@@ -150,6 +150,7 @@ static const char *meant(const char *problem)
                 {"cannot start any token", "a text that begins with such a sign needs quotes"},
                 {"unexpected end of stream", "a quote is not closed"},
         };
+
         for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
                 if (strstr(problem, words[i][0]))
                         return words[i][1];

@@ -53,6 +53,7 @@ bool json_skim_done(const struct json_skim *s)
 static void tell_row(struct json_skim *s, struct json_skim_row *r)
 {
         struct str values[JSON_SKIM_FIELDS];
+
         for (size_t i = 0; i < JSON_SKIM_FIELDS; i++)
                 values[i] = buf_view(&r->values[i]);
         if (r->rows)
@@ -67,6 +68,7 @@ static struct buf *wanted(struct json_skim *s)
 {
         struct json_skim_row *r = s->row.rows ? &s->row : &s->whole;
         struct str path = str_skip(buf_view(&s->path), s->base);
+
         for (size_t i = 0; r->rows && i < JSON_SKIM_FIELDS && r->rows->fields[i]; i++)
                 if (str_eqz(path, r->rows->fields[i]))
                         return &r->values[i];
@@ -84,6 +86,7 @@ static void begin_state(struct json_skim *s, int state)
 static void value_end(struct json_skim *s)
 {
         bool plain = s->state == PLAIN;
+
         s->state = AFTER;
         if (!s->to || (plain && str_eqz(buf_view(&s->text), "null")))
                 return;
@@ -146,6 +149,7 @@ static bool is_space(char c)
 static int between(struct json_skim *s, char c)
 {
         bool value = s->state == VALUE || s->state == FIRST || (s->state == BEGIN && c == '{');
+
         if (is_space(c))
                 return s->state;
         if (value && (c == '{' || c == '['))
@@ -174,6 +178,7 @@ static int between(struct json_skim *s, char c)
 static size_t take_text(struct json_skim *s, struct str part)
 {
         size_t n = 0;
+
         for (; n < part.n && (s->escaped || part.p[n] != '"'); n++)
                 s->escaped = !s->escaped && part.p[n] == '\\';
         if (s->key || s->to)
@@ -190,6 +195,7 @@ static size_t take_text(struct json_skim *s, struct str part)
 static size_t take_plain(struct json_skim *s, struct str part)
 {
         size_t n = 0;
+
         while (n < part.n && part.p[n] != ',' && part.p[n] != '}' && part.p[n] != ']' && !is_space(part.p[n]))
                 n++;
         buf_add(&s->text, part.p, n);
@@ -202,6 +208,7 @@ int json_skim_take(struct json_skim *s, struct str part)
 {
         while (part.n && s->state != BROKEN) {
                 size_t n = 1;
+
                 if (s->state == TEXT)
                         n = take_text(s, part);
                 else if (s->state == PLAIN)

@@ -96,5 +96,6 @@ int main(void)
                 cmocka_unit_test(every_byte_comes_back),
                 cmocka_unit_test(what_is_none_is_refused_whole),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

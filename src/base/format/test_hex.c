@@ -42,6 +42,7 @@ static void reads_digits_only(void **state)
         assert_int_equal(got[0], 0xab); /* nothing was written */
         for (int c = -128; c < 128; c++) {
                 const char *at = c ? strchr("0123456789abcdefABCDEF", c) : NULL;
+
                 if (!at)
                         assert_int_equal(hex_digit((char)c), -1);
         }
@@ -65,5 +66,6 @@ int main(void)
                 cmocka_unit_test(reads_digits_only),
                 cmocka_unit_test(uuids),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,6 +63,7 @@ static void escapes(void **state)
         (void)state;
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
                 struct json j = {.out = &b};
+
                 json_strz(&j, cases[i].in);
                 assert_json(&b, cases[i].out);
         }

@@ -16,6 +16,7 @@ static const struct json_skim_rows rows[] = {{"jobs", of_jobs}, {NULL, of_whole}
 static void on_row(void *arg, const struct json_skim_rows *r, const struct str *values)
 {
         struct buf *out = arg;
+
         buf_addz(out, r->list ? r->list : "*");
         for (size_t i = 0; r->fields[i]; i++)
                 buf_printf(out, "|" STR_FMT, STR_ARG(values[i]));
@@ -27,6 +28,7 @@ static int skim(struct str text, size_t piece, struct buf *out, bool *ret_done)
 {
         struct json_skim s;
         int r = 0;
+
         json_skim_init(&s, rows, on_row, out);
         while (text.n && r == 0) {
                 r = json_skim_take(&s, str_head(text, piece));
@@ -42,6 +44,7 @@ static void assert_skim(const char *text, const char *want)
         for (size_t piece = 1; piece < strlen(text) + 2; piece++) {
                 BUF_CLEANUP struct buf out = {0};
                 bool done = false;
+
                 assert_int_equal(skim(str_of(text), piece, &out, &done), 0);
                 assert_true(done);
                 assert_string_equal(buf_z(&out), want);
@@ -75,10 +78,12 @@ static void what_is_no_json_is_refused(void **state)
 {
         static const char *const wrong[] = {"[]",           "7",         "{1}",  "{\"a\" 1}", "{\"a\":1,}",
                                             "{\"a\":[1,]}", "{\"a\":]}", "{} x", "<html>",    "{\"a\":}"};
+
         (void)state;
         for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
                 BUF_CLEANUP struct buf out = {0};
                 bool done;
+
                 assert_int_equal(skim(str_of(wrong[i]), 1, &out, &done), -EINVAL);
                 assert_false(done);
         }
@@ -88,6 +93,7 @@ static void too_much_is_bounded(void **state)
 {
         BUF_CLEANUP struct buf text = {0}, out = {0};
         bool done;
+
         (void)state;
         buf_addz(&text, "{\"a\":");
         for (unsigned i = 0; i < JSON_SKIM_DEPTH; i++)
@@ -111,5 +117,6 @@ int main(void)
                 cmocka_unit_test(what_is_no_json_is_refused),
                 cmocka_unit_test(too_much_is_bounded),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

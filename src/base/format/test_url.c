@@ -10,6 +10,7 @@
 static void escapes_all_but_unreserved(void **state)
 {
         BUF_CLEANUP struct buf b = {0};
+
         (void)state;
         url_escape(&b, STR("a-Z_0.~ /?&=%\xc3\xa4"));
         url_escape(&b, str_make("\0\n", 2));
@@ -19,5 +20,6 @@ static void escapes_all_but_unreserved(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {cmocka_unit_test(escapes_all_but_unreserved)};
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

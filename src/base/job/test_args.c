@@ -148,5 +148,6 @@ int main(void)
                 cmocka_unit_test(test_join_splits_back),
                 cmocka_unit_test(test_too_many),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

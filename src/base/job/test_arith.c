@@ -20,6 +20,7 @@ static void test_integers(void **state)
                 {"7/2", 3},    {"7%4", 3},         {"-5+2", -3},  {"--5", 5},
                 {"10-4-3", 3}, {"2*(1+(3-1))", 6}, {"+8", 8},     {"-9223372036854775807", -INT64_MAX},
         };
+
         (void)state;
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
                 struct arith v = {0};
@@ -93,5 +94,6 @@ int main(void)
                 cmocka_unit_test(test_wrong),
                 cmocka_unit_test(test_depth),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,7 @@ static void test_names(void **state)
                 {"a.sif", "a.sif", IMAGE_FILE},
                 {"oras://ghcr.io/a/b:1", "oras://ghcr.io/a/b:1", IMAGE_URL},
         };
+
         (void)state;
         for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
                 BUF_CLEANUP struct buf name = {0}, again = {0};

@@ -118,6 +118,7 @@ static void test_plain(void **state)
                 {"$(price)", "5$(x)"},
                 {"$(dollar)HOME $(DOLLAR)", "$HOME $"},
         };
+
         (void)state;
         CHECK(cases, false);
 }
@@ -132,6 +133,7 @@ static void test_left_alone(void **state)
                 {"$(date +%s) $(ls $(x))", "$(date +%s) $(ls ex)"},
                 {"$() ${x} $OTHER(x) $FOO(x)", "$() ${x} $OTHER(x) $FOO(x)"},
         };
+
         (void)state;
         CHECK(cases, false);
 }
@@ -153,6 +155,7 @@ static void test_late(void **state)
                 {"$(a$(Process):$(x))", "$(a$(Process):ex)"},
                 {"$BASENAME(late_path,.dat)", "$BASENAME(in/$(Process).dat,.dat)"},
         };
+
         (void)state;
         CHECK(cases, true);
 }
@@ -185,6 +188,7 @@ static void test_functions(void **state)
                 {"$RANDOM_INTEGER(4,4)", "4"},
                 {"$RANDOM_CHOICE(same,same)", "same"},
         };
+
         (void)state;
         CHECK(cases, false);
 }
@@ -223,6 +227,7 @@ static void test_file_parts(void **state)
                 {"$BASENAME(path, .tar.gz)", "simulate"},
                 {"$BASENAME(path,.zip)", "simulate.tar.gz"},
         };
+
         (void)state;
         CHECK(cases, false);
 }
@@ -259,6 +264,7 @@ static void test_wrong(void **state)
                 "$EVAL(x)",
                 "$($(y))",
         };
+
         (void)state;
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
                 BUF_CLEANUP struct buf out = {0};
@@ -296,6 +302,7 @@ static void test_expression(void **state)
                 {"\"open $(x)", "\"open $(x)"},
                 {"", ""},
         };
+
         (void)state;
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
                 BUF_CLEANUP struct buf out = {0};
@@ -445,5 +452,6 @@ int main(void)
                 cmocka_unit_test(test_cut),
                 cmocka_unit_test(test_expression),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

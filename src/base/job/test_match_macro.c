@@ -82,5 +82,6 @@ int main(void)
                 cmocka_unit_test(test_parts),
                 cmocka_unit_test(test_bad),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

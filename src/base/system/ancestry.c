@@ -23,6 +23,7 @@ struct process {
 static bool read_process(pid_t pid, struct process *ret)
 {
         char path[64], text[1024];
+
         snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
@@ -53,6 +54,7 @@ static bool process_same(const struct process *a, const struct process *b)
 static int try_find(pid_t pid, bool (*is)(void *arg, pid_t pid, const char *comm), void *arg)
 {
         struct process child, parent, again;
+
         if (!read_process(pid, &child))
                 return -ESRCH;
         for (int depth = 0; child.parent > 0; depth++) {
@@ -74,6 +76,7 @@ static int try_find(pid_t pid, bool (*is)(void *arg, pid_t pid, const char *comm
 int ancestry_find(pid_t pid, bool (*is)(void *arg, pid_t pid, const char *comm), void *arg)
 {
         int r = -EAGAIN;
+
         for (int i = 0; i < TRIES_MAX && r == -EAGAIN; i++)
                 r = try_find(pid, is, arg);
         return r;

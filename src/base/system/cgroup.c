@@ -77,6 +77,7 @@ struct cgroups {
 static int put_file(const char *dir, const char *name, const char *text)
 {
         BUF_CLEANUP struct buf path = {0};
+
         buf_printf(&path, "%s/%s", dir, name);
         int fd = open(buf_z(&path), O_WRONLY | O_CLOEXEC);
         if (fd < 0)
@@ -89,6 +90,7 @@ static int put_file(const char *dir, const char *name, const char *text)
 static char *sub_dir(const char *dir, const char *name)
 {
         struct buf b = {0};
+
         buf_printf(&b, "%s/%s", dir, name);
         return buf_take(&b);
 }
@@ -98,6 +100,7 @@ static bool alone_in(const char *dir)
 {
         MEM_CLEANUP char *path = sub_dir(dir, "cgroup.procs");
         BUF_CLEANUP struct buf b = {0};
+
         if (fs_read(AT_FDCWD, path, 65536, &b, NULL) < 0)
                 return false;
         int64_t pid;
@@ -113,10 +116,13 @@ static unsigned enable_v2(const char *own, const char *group)
                       {"cpu", "+cpu", CGROUP_CPU},
                       {"pids", "+pids", CGROUP_PIDS}};
         unsigned got = 0;
+
         for (unsigned i = 0; i < 3; i++) {
                 int r = put_file(own, "cgroup.subtree_control", wanted[i].word);
+
                 if (r == -EBUSY && alone_in(own)) {
                         MEM_CLEANUP char *leaf = sub_dir(own, "drover-self");
+
                         if ((mkdir(leaf, 0755) == 0 || errno == EEXIST) &&
                             put_file(leaf, "cgroup.procs", "0") == 0)
                                 r = put_file(own, "cgroup.subtree_control", wanted[i].word);
@@ -130,9 +136,11 @@ static unsigned enable_v2(const char *own, const char *group)
 static bool make_group(const char *own, const char *name, char **ret)
 {
         char *dir = sub_dir(own, name);
+
         if (mkdir(dir, 0755) == 0 || errno == EEXIST) {
                 /* a kernel's file, and ours to write? */
                 MEM_CLEANUP char *procs = sub_dir(dir, "cgroup.procs");
+
                 if (access(procs, W_OK) == 0) {
                         *ret = dir;
                         return true;
@@ -149,6 +157,7 @@ int cgroups_open(const char *name, const char *mountinfo_path, const char *self_
         BUF_CLEANUP struct buf mounts = {0}, self = {0};
         int r = fs_read(AT_FDCWD, mountinfo_path ? mountinfo_path : "/proc/self/mountinfo", 4u << 20, &mounts,
                         err);
+
         if (r == 0)
                 r = fs_read(AT_FDCWD, self_path ? self_path : "/proc/self/cgroup", 1u << 20, &self, err);
         if (r < 0)
@@ -183,6 +192,7 @@ int cgroups_open(const char *name, const char *mountinfo_path, const char *self_
 char *cgroups_own(bool v2)
 {
         BUF_CLEANUP struct buf mounts = {0}, self = {0};
+
         if (fs_read(AT_FDCWD, "/proc/self/mountinfo", 4u << 20, &mounts, NULL) < 0 ||
             fs_read(AT_FDCWD, "/proc/self/cgroup", 1u << 20, &self, NULL) < 0)
                 return NULL;
@@ -206,6 +216,7 @@ void cgroups_describe(const struct cgroups *cs, struct buf *out)
                 {"kill", CGROUP_KILL, PART_FREEZER},    {"freeze", CGROUP_FREEZE, PART_FREEZER},
         };
         const char *comma = "";
+
         for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
                 if (cs->limits & all[i].limit) {
                         buf_printf(out, "%s%s (%s)", comma, all[i].name,
@@ -221,6 +232,7 @@ void cgroups_describe(const struct cgroups *cs, struct buf *out)
 static void file_open(struct cgroup *cg, enum file f, const char *dir, const char *name, int flags)
 {
         MEM_CLEANUP char *path = sub_dir(dir, name);
+
         cg->fds[f] = open(path, flags | O_CLOEXEC);
 }
 
@@ -229,6 +241,7 @@ static uint64_t number_of(int fd)
         char text[64];
         ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text), 0);
         uint64_t v;
+
         return n > 0 && str_to_u64(str_trim(str_make(text, (size_t)n)), &v) == 0 ? v : 0;
 }
 
@@ -238,10 +251,12 @@ static void fields_of(int fd, unsigned count, const char *const keys[], uint64_t
         char text[4096];
         ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text), 0);
         struct str rest = str_make(text, n > 0 ? (size_t)n : 0), line, name;
+
         for (unsigned i = 0; i < count; i++)
                 values[i] = 0;
         while (n > 0 && str_cut(&rest, '\n', &line)) {
                 uint64_t v;
+
                 if (!str_word(&line, &name) || str_to_u64(str_trim(line), &v) < 0)
                         continue;
                 for (unsigned i = 0; i < count; i++)
@@ -253,6 +268,7 @@ static void fields_of(int fd, unsigned count, const char *const keys[], uint64_t
 static uint64_t field_of(int fd, const char *key)
 {
         uint64_t v;
+
         fields_of(fd, 1, &key, &v);
         return v;
 }
@@ -261,6 +277,7 @@ static int number_put(int fd, uint64_t v)
 {
         char text[32];
         int n = snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
+
         return fd < 0 ? -ENOTSUP : pwrite(fd, text, (size_t)n, 0) < 0 ? -errno : 0;
 }
 
@@ -280,6 +297,7 @@ static void slot_free(struct cgroup *cg, bool remove)
 static void slot_files(struct cgroup *cg, enum part p, const char *dir, bool v2)
 {
         unsigned limits = cg->owner->limits;
+
         if (p == PART_MEMORY || (v2 && (limits & CGROUP_MEMORY) && !cg->owner->parts[PART_MEMORY].dir)) {
                 file_open(cg, FILE_MEMORY_MAX, dir, v2 ? "memory.max" : "memory.limit_in_bytes", O_WRONLY);
                 file_open(cg, FILE_MEMORY_SWAP, dir, v2 ? "memory.swap.max" : "memory.memsw.limit_in_bytes",
@@ -317,6 +335,7 @@ static void slot_files(struct cgroup *cg, enum part p, const char *dir, bool v2)
 static int slot_new(struct cgroups *cs, unsigned number, struct cgroup **ret, struct err *err)
 {
         struct cgroup *cg = mem_new(struct cgroup);
+
         cg->owner = cs;
         cg->number = number;
         cg->memory_set = cg->weight_set = cg->pids_set = UINT64_MAX;
@@ -326,6 +345,7 @@ static int slot_new(struct cgroups *cs, unsigned number, struct cgroup **ret, st
         for (int i = 0; i < PARTS; i++) {
                 enum part p = i == 0 ? PART_UNIFIED
                                      : (enum part)(i - 1); /* version 2 first: it knows all members */
+
                 if (!cs->parts[p].dir)
                         continue;
                 struct buf b = {0};
@@ -333,6 +353,7 @@ static int slot_new(struct cgroups *cs, unsigned number, struct cgroup **ret, st
                 char *dir = cg->dirs[count++] = buf_take(&b);
                 if (mkdir(dir, 0755) < 0 && errno != EEXIST) {
                         int r = -errno;
+
                         err_set(err, r, "cannot make the control group %s: %s", dir, strerror(-r));
                         slot_free(cg, true);
                         return r;
@@ -354,6 +375,7 @@ static void cpu_times(struct cgroup *cg, uint64_t *user_ms, uint64_t *system_ms)
         static const char *const v1[2] = {"user", "system"}, *const v2[2] = {"user_usec", "system_usec"};
         bool ticks = cg->fds[FILE_CPU_USAGE] >= 0;
         uint64_t t[2];
+
         fields_of(cg->fds[ticks ? FILE_CPU_USAGE : FILE_CPU_STAT], 2, ticks ? v1 : v2, t);
         uint64_t tick_ms = 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
         *user_ms = ticks ? t[0] * tick_ms : t[0] / 1000;
@@ -368,11 +390,13 @@ static void set_memory(struct cgroup *cg, uint64_t bytes)
         if (bytes) {
                 /* in version 1 memory+swap may never be under memory: one of the two orders works */
                 bool first = number_put(cg->fds[FILE_MEMORY_MAX], bytes) == 0;
+
                 number_put(cg->fds[FILE_MEMORY_SWAP], v2 ? 0 : bytes);
                 if (!first)
                         number_put(cg->fds[FILE_MEMORY_MAX], bytes);
         } else {
                 const char *none = v2 ? "max" : "-1";
+
                 (void)!pwrite(cg->fds[FILE_MEMORY_SWAP], none, strlen(none), 0);
                 (void)!pwrite(cg->fds[FILE_MEMORY_MAX], none, strlen(none), 0);
         }
@@ -435,6 +459,7 @@ static void slot_thaw(struct cgroup *cg)
 bool cgroup_empty(struct cgroup *cg)
 {
         char text[32];
+
         return cg->fds[FILE_PROCS] < 0 || pread(cg->fds[FILE_PROCS], text, sizeof(text), 0) <= 0;
 }
 
@@ -446,6 +471,7 @@ int cgroup_get(struct cgroups *cs, const struct cgroup_limits *limits, struct cg
         for (struct cgroup **at = &cs->idle; *at && !cg;) {
                 struct cgroup *idle = *at;
                 char c;
+
                 if (idle->fds[FILE_PROCS] >= 0 && pread(idle->fds[FILE_PROCS], &c, 1, 0) < 0) {
                         *at = idle->next; /* the group was removed meanwhile */
                         cs->slots[idle->number] = NULL;
@@ -459,6 +485,7 @@ int cgroup_get(struct cgroups *cs, const struct cgroup_limits *limits, struct cg
         }
         if (!cg) {
                 unsigned number = 0;
+
                 while (number < cs->slot_count && cs->slots[number])
                         number++;
                 int r = slot_new(cs, number, &cg, err);
@@ -495,6 +522,7 @@ int cgroup_adopt(struct cgroups *cs, unsigned number, struct cgroup **ret, struc
 void cgroup_put(struct cgroup *cg)
 {
         struct cgroups *cs = cg->owner;
+
         assert(cg->used);
         cg->used = false;
         if (cg->measured) {
@@ -526,6 +554,7 @@ void cgroup_usage(struct cgroup *cg, struct cgroup_usage *ret)
 {
         struct cgroup_usage u = {0};
         uint64_t peak = number_of(cg->fds[FILE_MEMORY_PEAK]);
+
         u.memory_peak_bytes = peak > cg->memory_base ? peak - cg->memory_base : 0;
         cpu_times(cg, &u.cpu_user_ms, &u.cpu_system_ms);
         u.cpu_user_ms -= cg->user_base < u.cpu_user_ms ? cg->user_base : u.cpu_user_ms;
@@ -556,8 +585,10 @@ static int kill_listed(struct cgroup *cg)
         ssize_t n = cg->fds[FILE_PROCS] < 0 ? 0 : pread(cg->fds[FILE_PROCS], text, sizeof(text), 0);
         struct str rest = str_make(text, n > 0 ? (size_t)n : 0), line;
         int killed = 0;
+
         while (rest.n && str_cut(&rest, '\n', &line)) {
                 int64_t pid;
+
                 if (str_to_i64(line, &pid) == 0 && pid > 1 && pid != getpid() &&
                     kill((pid_t)pid, SIGKILL) == 0)
                         killed++;
@@ -583,12 +614,15 @@ int cgroup_kill(struct cgroup *cg)
 int cgroups_sweep(struct cgroups *cs)
 {
         int left = 0;
+
         for (int p = 0; p < PARTS; p++) {
                 DIR *dir = cs->parts[p].dir ? opendir(cs->parts[p].dir) : NULL;
                 struct dirent *e;
+
                 while (dir && (e = readdir(dir))) {
                         uint64_t number;
                         struct cgroup *cg;
+
                         if (e->d_name[0] != 's' || str_to_u64(str_of(e->d_name + 1), &number) < 0 ||
                             number > 100000 || (number < cs->slot_count && cs->slots[number]) ||
                             slot_new(cs, (unsigned)number, &cg, NULL) < 0)

@@ -26,6 +26,7 @@ int fs_open_beneath(int dirfd, const char *path, int flags, mode_t mode)
                 .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
         };
         long fd = syscall(SYS_openat2, dirfd, path, &how, sizeof(how));
+
         return fd < 0 ? -errno : (int)fd;
 }
 
@@ -33,6 +34,7 @@ int fs_open_parent(int dirfd, const char *path, const char **ret_name)
 {
         const char *slash = strrchr(path, '/');
         const char *name = slash ? slash + 1 : path;
+
         if (!*name || !strcmp(name, ".") || !strcmp(name, ".."))
                 return -EINVAL;
         int fd;
@@ -40,6 +42,7 @@ int fs_open_parent(int dirfd, const char *path, const char **ret_name)
                 fd = fs_open_beneath(dirfd, ".", O_PATH | O_DIRECTORY, 0);
         } else {
                 MEM_CLEANUP char *parent = mem_dup(path, (size_t)(slash - path));
+
                 fd = fs_open_beneath(dirfd, *parent ? parent : "/", O_PATH | O_DIRECTORY, 0);
         }
         if (fd >= 0)
@@ -53,6 +56,7 @@ int fs_mkdirs(const char *path, mode_t mode)
                 return 0;
         if (errno == EEXIST) {
                 struct stat st;
+
                 if (stat(path, &st) < 0)
                         return -errno;
                 return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
@@ -74,13 +78,16 @@ int fs_mkdirs(const char *path, mode_t mode)
 int fs_mkdirs_beneath(int dirfd, const char *path, mode_t mode)
 {
         MEM_CLEANUP char *head = mem_dupz(path);
+
         for (char *p = head; *p;) {
                 char *slash = strchr(p, '/');
+
                 if (slash)
                         *slash = 0;
                 if (*p && strcmp(p, ".") != 0) {
                         const char *name;
                         int fd = fs_open_parent(dirfd, head, &name);
+
                         if (fd < 0)
                                 return fd;
                         int r = mkdirat(fd, name, mode) == 0 || errno == EEXIST ? 0 : -errno;
@@ -108,6 +115,7 @@ static int read_opened(int fd, const char *path, size_t max, struct buf *out, st
         for (;;) {
                 char chunk[16384];
                 ssize_t n = read(fd, chunk, sizeof(chunk));
+
                 if (n < 0 && errno == EINTR)
                         continue;
                 int r = n < 0 ? -errno : out->n - start + (size_t)n > max ? -EFBIG : 0;
@@ -127,6 +135,7 @@ static int read_opened(int fd, const char *path, size_t max, struct buf *out, st
 int fs_read(int dirfd, const char *path, size_t max, struct buf *out, struct err *err)
 {
         int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+
         return read_opened(fd < 0 ? -errno : fd, path, max, out, err);
 }
 
@@ -141,6 +150,7 @@ int fs_read_regular_of(int dirfd, const char *path, size_t max, struct buf *out,
         struct stat st;
         int fd = openat(dirfd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
         int r = fd < 0 ? -errno : fstat(fd, &st) < 0 ? -errno : S_ISREG(st.st_mode) ? fd : -EINVAL;
+
         if (r < 0 && fd >= 0)
                 close(fd);
         if (r >= 0 && ret_owner)
@@ -153,6 +163,7 @@ int fs_read_secret(int dirfd, const char *path, size_t max, struct buf *out, str
         struct stat st;
         int fd = openat(dirfd, path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
         int r = fd < 0 ? -errno : fstat(fd, &st) < 0 ? -errno : 0;
+
         if (r == 0 && S_ISREG(st.st_mode) && (st.st_mode & (st.st_uid == 0 ? 027 : 077))) {
                 close(fd);
                 return err_set(err, -EPERM,
@@ -170,6 +181,7 @@ int fs_read_secret(int dirfd, const char *path, size_t max, struct buf *out, str
 bool fs_has_room(int fd, uint64_t bytes)
 {
         struct statvfs v;
+
         if (fstatvfs(fd, &v) < 0)
                 return true;
         uint64_t all = (uint64_t)v.f_blocks * v.f_frsize, left = (uint64_t)v.f_bavail * v.f_frsize;
@@ -181,6 +193,7 @@ int fs_write_all(int fd, const void *p, size_t n)
 {
         for (const char *at = p; n > 0;) {
                 ssize_t done = write(fd, at, n);
+
                 if (done < 0 && errno == EINTR)
                         continue;
                 if (done < 0)
@@ -198,6 +211,7 @@ static int sync_parent(int dirfd, const char *path)
                                    : slash       ? mem_dup(path, (size_t)(slash - path))
                                                  : mem_dupz(".");
         int fd = openat(dirfd, parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
         if (fd < 0)
                 return -errno;
         int r = fsync(fd) == 0 ? 0 : -errno;
@@ -238,6 +252,7 @@ size_t fs_sweep(int dirfd, bool (*is_left)(struct str name))
 int fs_write(int dirfd, const char *path, struct str bytes, mode_t mode, bool sync, struct err *err)
 {
         char id[UUID_TEXT];
+
         uuid_new(id);
         BUF_CLEANUP struct buf name = {0};
         buf_printf(&name, "%s.%.8s.tmp", path, id);
@@ -277,8 +292,10 @@ static int copy_by_hand(int from, int to, uint64_t left, struct fs_pace *pace, u
 {
         MEM_CLEANUP char *room = mem_alloc(131072);
         int r = 0;
+
         while (r == 0 && left > 0) {
                 ssize_t n = read(from, room, left < 131072 ? (size_t)left : 131072);
+
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n <= 0)
@@ -298,9 +315,11 @@ static int copy_bytes(int from, int to, uint64_t left, struct fs_pace *pace, uin
 {
         uint64_t before = *done;
         int r = 0;
+
         while (r == 0 && left > 0) {
                 ssize_t n =
                         copy_file_range(from, NULL, to, NULL, left < COPY_STEP ? (size_t)left : COPY_STEP, 0);
+
                 if (n < 0 && errno == EINTR)
                         continue;
                 /* files of /proc and such say 0 at once; only reading tells their end */
@@ -318,6 +337,7 @@ static int copy_sparse(int from, int to, uint64_t size, struct fs_pace *pace, ui
 {
         uint64_t copied = 0;
         int r = 0;
+
         for (off_t at = 0, end; r == 0 && (at = lseek(from, at, SEEK_DATA)) >= 0; at = end) {
                 end = lseek(from, at, SEEK_HOLE);
                 if (end < 0 || lseek(from, at, SEEK_SET) < 0 || lseek(to, at, SEEK_SET) < 0)
@@ -336,6 +356,7 @@ static int copy_sparse(int from, int to, uint64_t size, struct fs_pace *pace, ui
 static bool is_new_file(int fd)
 {
         struct stat st;
+
         return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0 &&
                !(fcntl(fd, F_GETFL) & O_APPEND);
 }
@@ -349,6 +370,7 @@ int fs_copy_paced(int from, int to, struct fs_pace *pace, uint64_t *ret_bytes)
                      lseek(from, 0, SEEK_CUR) == 0 && lseek(to, 0, SEEK_CUR) == 0;
         bool sparse = whole && (uint64_t)st.st_blocks * 512 < (uint64_t)st.st_size && is_new_file(to) &&
                       lseek(from, 0, SEEK_HOLE) < st.st_size;
+
         if (whole && lseek(from, 0, SEEK_SET) < 0)
                 return -errno;
         if (whole && ioctl(to, FICLONE, from) == 0) {
@@ -380,6 +402,7 @@ static int lift(struct removal *r, int dir, const char *name)
 {
         for (unsigned tries = 0; tries < LIFT_TRIES; tries++) { /* the name may be the tree's own */
                 char up[64];
+
                 snprintf(up, sizeof(up), ".drover_deep.%u", r->lifted++);
                 if (renameat2(dir, name, r->top, up, RENAME_NOREPLACE) == 0)
                         return 0;
@@ -394,8 +417,10 @@ static int lift(struct removal *r, int dir, const char *name)
 static int remove_inside(int fd, struct removal *all, int depth)
 {
         DIR *dir = fdopendir(fd);
+
         if (!dir) {
                 int r = -errno;
+
                 close(fd);
                 return r;
         }
@@ -419,6 +444,7 @@ static int remove_inside(int fd, struct removal *all, int depth)
                 } else {
                         int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
                         int sub = openat(here, e->d_name, flags);
+
                         if (sub < 0 && errno == EACCES && fchmodat(here, e->d_name, 0700, 0) == 0)
                                 sub = openat(here, e->d_name, flags);
                         if (sub >= 0 && (st.st_mode & 0300) != 0300)
@@ -448,6 +474,7 @@ int fs_remove_tree(int dirfd, const char *name)
                 return errno == ELOOP ? (unlinkat(dirfd, name, 0) == 0 ? 0 : -errno) : -errno;
         if (fstat(fd, &st) < 0) {
                 int r = -errno;
+
                 close(fd);
                 return r;
         }
@@ -473,6 +500,7 @@ int fs_remove_tree(int dirfd, const char *name)
 static void tree_bytes(int fd, uint64_t *bytes, uint64_t *left, int depth)
 {
         DIR *dir = fdopendir(fd);
+
         if (!dir) {
                 close(fd);
                 return;
@@ -480,6 +508,7 @@ static void tree_bytes(int fd, uint64_t *bytes, uint64_t *left, int depth)
         struct dirent *e;
         while (*left > 0 && (e = readdir(dir))) {
                 struct stat st;
+
                 if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
                     fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                         continue;
@@ -498,6 +527,7 @@ uint64_t fs_tree_bytes(int dirfd, const char *name, uint64_t files_max)
 {
         uint64_t bytes = 0, left = files_max ? files_max : UINT64_MAX;
         int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
         if (fd >= 0)
                 tree_bytes(fd, &bytes, &left, 0);
         return bytes;
@@ -507,6 +537,7 @@ int fs_boot_id(char *room, size_t size)
 {
         BUF_CLEANUP struct buf b = {0};
         int r = fs_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 256, &b, NULL);
+
         if (r == 0)
                 snprintf(room, size, STR_FMT, STR_ARG(str_trim(buf_view(&b))));
         return r;
@@ -515,6 +546,7 @@ int fs_boot_id(char *room, size_t size)
 void fs_domain(char *room, size_t size)
 {
         char boot[64] = "unknown";
+
         fs_boot_id(boot, sizeof(boot));
         struct stat st = {0};
         (void)!stat("/proc/self/ns/mnt", &st);

@@ -11,6 +11,7 @@ const char *program_self(void)
 
         if (!*self) {
                 ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
                 self[n > 0 ? n : 0] = '\0';
         }
         return self;

@@ -30,9 +30,11 @@ static pid_t daemon_of_ours(int hold[2])
 {
         int told[2];
         pid_t pid = -1;
+
         assert_int_equal(pipe(told) | pipe(hold), 0);
         if (fork() == 0) {
                 char byte;
+
                 setsid();
                 if (fork() != 0)
                         _exit(0);
@@ -85,6 +87,7 @@ static void chain(int depth, int told, int hold)
 {
         pid_t pid = 0;
         char byte;
+
         while (--depth > 0 && (pid = fork()) == 0)
                 ;
         if (depth == 0 && (pid = getpid()) > 0 && write(told, &pid, sizeof(pid)) != sizeof(pid))
@@ -114,5 +117,6 @@ static void test_too_deep(void **arg)
 int main(void)
 {
         const struct CMUnitTest tests[] = {cmocka_unit_test(test_subreaper), cmocka_unit_test(test_too_deep)};
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

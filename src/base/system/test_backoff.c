@@ -36,6 +36,7 @@ static void test_waits_differ(void **state)
         for (int i = 0; i < 1000; i++) {
                 struct backoff b = BACKOFF(1000, 1000);
                 int64_t wait = backoff_wait(&b);
+
                 least = wait < least ? wait : least;
                 most = wait > most ? wait : most;
         }
@@ -48,5 +49,6 @@ int main(void)
                 cmocka_unit_test(test_waits_grow),
                 cmocka_unit_test(test_waits_differ),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,6 +21,7 @@ static char top[64];
 static char *under(const char *name)
 {
         struct buf b = {0};
+
         buf_printf(&b, "%s/%s", top, name);
         return buf_take(&b);
 }
@@ -28,6 +29,7 @@ static char *under(const char *name)
 static void place(const char *name, const char *text)
 {
         MEM_CLEANUP char *path = under(name);
+
         assert_int_equal(fs_write(AT_FDCWD, path, str_of(text), 0600, false, NULL), 0);
 }
 
@@ -67,9 +69,11 @@ static void not_a_kernel_tree(void **state)
 static pid_t start_in(struct cgroup *cg, size_t touch_bytes)
 {
         pid_t pid = fork();
+
         if (pid == 0) {
                 for (const char *const *d = cgroup_dirs(cg); *d; d++) {
                         char path[512];
+
                         snprintf(path, sizeof(path), "%s/cgroup.procs", *d);
                         int fd = open(path, O_WRONLY);
                         if (fd < 0 || write(fd, "0", 1) != 1)
@@ -229,5 +233,6 @@ int main(void)
                 cmocka_unit_test(real_groups),        cmocka_unit_test(sweep_kills),
                 cmocka_unit_test(memory_limit_kills),
         };
+
         return cmocka_run_group_tests(tests, setup, teardown);
 }

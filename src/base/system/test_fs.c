@@ -90,6 +90,7 @@ static void reads_secrets_that_are_kept(void **state)
         BUF_CLEANUP struct buf b = {0};
         for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
                 uid_t owner = geteuid() == 0 ? files[i].owner : geteuid();
+
                 if (owner != files[i].owner && files[i].owner == 0)
                         continue; /* only root makes files of root's */
                 assert_int_equal(fs_write(dir, "secret", STR("x"), files[i].mode, false, NULL), 0);
@@ -268,5 +269,6 @@ int main(void)
                 cmocka_unit_test(removal_follows_no_links),
                 cmocka_unit_test(makes_directories),
         };
+
         return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -46,6 +46,7 @@ static int end(void **state)
 static struct hidden *make(void)
 {
         char own[160], inner[160];
+
         snprintf(own, sizeof(own), "%s", in_top("own"));
         snprintf(inner, sizeof(inner), "%s", in_top("own/inner"));
         const char *const folders[] = {own, inner, "/no/such/folder"};
@@ -55,6 +56,7 @@ static struct hidden *make(void)
 static int look(const struct hidden *h, const char *name)
 {
         int fd = open(in_top(name), O_RDONLY | O_CLOEXEC);
+
         assert_true(fd >= 0);
         int r = hidden_check(h, fd);
         close(fd);
@@ -80,6 +82,7 @@ static void parent_of(const struct hidden *h, const char *name, int want, const 
 {
         const char *found = NULL;
         int fd = -1, r = hidden_open_parent(h, *name == '/' ? name : in_top(name), &fd, &found);
+
         assert_int_equal(r, want);
         if (r == 0) {
                 assert_string_equal(found, last);
@@ -121,6 +124,7 @@ static void a_folder_that_is_renamed_stays_hidden(void **state)
 static char *beneath(const struct hidden *h, const char *folder, size_t n)
 {
         int fd = open(folder, O_PATH | O_CLOEXEC);
+
         assert_true(fd >= 0);
         char *found = hidden_beneath(h, fd, n);
         close(fd);
@@ -149,5 +153,6 @@ int main(void)
                 cmocka_unit_test_setup_teardown(a_folder_that_is_renamed_stays_hidden, begin, end),
                 cmocka_unit_test_setup_teardown(those_beneath_a_folder_are_listed, begin, end),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,5 +32,6 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {cmocka_unit_test(makes_valid_and_different),
                                            cmocka_unit_test(refuses_others)};
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 void uuid_new(char ret[UUID_TEXT])
 {
         unsigned char b[16];
+
         if (getrandom(b, sizeof(b), 0) != (ssize_t)sizeof(b))
                 abort();
         b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
@@ -22,6 +23,7 @@ bool uuid_valid(struct str text)
                 return false;
         for (size_t i = 0; i < text.n; i++) {
                 bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+
                 if (dash ? text.p[i] != '-' : hex_digit(text.p[i]) < 0)
                         return false;
         }

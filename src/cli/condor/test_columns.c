@@ -145,5 +145,6 @@ int main(void)
                 cmocka_unit_test(format),
                 cmocka_unit_test(only_what_is_needed_is_asked_for),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

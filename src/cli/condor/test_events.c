@@ -132,5 +132,6 @@ int main(void)
                 cmocka_unit_test(takes_all_times),       cmocka_unit_test(half_an_event_is_left),
                 cmocka_unit_test(other_text_is_refused),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

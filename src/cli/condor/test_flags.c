@@ -148,5 +148,6 @@ int main(void)
                 cmocka_unit_test(numbers_are_numbers),
                 cmocka_unit_test(tables_are_sound),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

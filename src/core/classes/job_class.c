@@ -112,6 +112,7 @@ static void collect(struct names *s, const struct ad *ad)
         add_requests(s, ad);
         for (size_t i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++) {
                 const struct expr *e = ad_find(ad, conditions[i]);
+
                 if (e)
                         expr_references(e, ad, on_reference, s, &uses);
         }
@@ -198,6 +199,7 @@ static void make_key(struct core *c, const struct request *r, const struct part 
         if (p->job_template->late_class)
                 for (size_t i = 0; i < p->job_template->late_count; i++) {
                         symbol name = p->job_template->late[i].name;
+
                         if (!bsearch(&name, s.v, s.n, sizeof(*s.v), by_symbol))
                                 ad_remove(ad, name);
                 }

@@ -206,5 +206,6 @@ int main(void)
                 TEST(test_the_next_place_fills_in_its_own),
                 TEST(test_a_restart_keeps_them),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

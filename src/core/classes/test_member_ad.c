@@ -53,6 +53,7 @@ static size_t compare_all(struct core *c, const struct request *r)
         for (uint32_t i = 0; i < r->count; i++)
                 for (uint32_t k = 0; k < r->count; k++) {
                         struct core_job_kind kinds[2];
+
                         if (i == k || !core_job_kind(c, r->id, i, &kinds[0]) ||
                             !core_job_kind(c, r->id, k, &kinds[1]) || kinds[0].part != kinds[1].part ||
                             kinds[0].state != kinds[1].state)
@@ -156,5 +157,6 @@ int main(void)
                 TEST(test_what_they_share),
                 TEST(test_some_of_them),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,6 +96,7 @@ static void test_checkpoints_with_usage(void **state)
         set_add(&e.members, 1);
         for (int i = 0; i < 2; i++) {
                 BUF_CLEANUP struct buf record = {0};
+
                 event_pack(&record, &e);
                 assert_int_equal(event_unpack(&got, buf_view(&record), NULL), 0);
                 assert_int_equal(got.cpu_user_ms, e.cpu_user_ms);
@@ -196,5 +197,6 @@ int main(void)
                 STORY(test_templates_mean_the_same_later),
                 STORY(test_what_a_program_sets),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

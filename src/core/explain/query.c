@@ -402,6 +402,7 @@ static void tell_entry(const struct joblog_entry *e, core_log_fn *fn, void *arg)
                 .code = e->code,
                 .text = e->text,
         };
+
         fn(arg, &out);
 }
 
@@ -447,6 +448,7 @@ void core_queues(struct core *c, void (*fn)(void *arg, const struct core_queue_v
                                 .renewed_ms = all[i]->renewed_wall_ms,
                                 .finished = q->finished,
                         };
+
                         fn(arg, &view);
                 }
         free(all);
@@ -461,11 +463,13 @@ size_t core_bytes(struct core *c)
                 n += sizeof(*r) + 64; /* including its entries in two maps */
                 for (size_t i = 0; i < r->part_count; i++) {
                         const struct part *p = &r->parts[i];
+
                         n += sizeof(*p) + p->items_n + (p->row_at ? (p->rows / ROW_STRIDE + 1) * 4 : 0) +
                              inputs_bytes(p->inputs);
                 }
                 for (size_t i = 0; i < r->bucket_count; i++) {
                         const struct bucket *b = r->buckets[i];
+
                         n += sizeof(*b) + set_bytes(&b->idle) +
                              (b->members ? sizeof(*b->members) + set_bytes(b->members) : 0);
                 }
@@ -474,6 +478,7 @@ size_t core_bytes(struct core *c)
         }
         for (size_t at = 0; map_next(c->templates, &at, NULL, &value);) {
                 const struct job_template *t = value;
+
                 n += sizeof(*t) + t->key.n + ad_bytes(t->ad);
         }
         return n;

@@ -171,6 +171,7 @@ void core_accepted(struct core *c, const char *agent, const struct core_attempts
         sift(c, agent, a, &e.members, NULL);
         SET_FOREACH (a->members, m) {
                 struct job *j = r ? request_job(r, (uint32_t)m) : NULL;
+
                 if (j && j->accepted)
                         set_remove(&e.members, (uint32_t)m);
         }
@@ -251,6 +252,7 @@ void core_started(struct core *c, const char *agent, const struct core_attempts 
         sift(c, agent, a, &e.members, NULL);
         SET_FOREACH (a->members, m) {
                 struct job *j = r ? request_job(r, (uint32_t)m) : NULL;
+
                 if (j && j->state != JOB_MATCHED && j->state != JOB_STAGING)
                         set_remove(&e.members, (uint32_t)m);
         }

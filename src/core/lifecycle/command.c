@@ -16,6 +16,7 @@ static void add_where(const struct request *r, const struct set *members, bool (
 
         for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);) {
                 const struct job *j = value;
+
                 if (j->queue && want(j) && (!members || set_has(members, j->member)))
                         set_add(to, j->member);
         }
@@ -58,6 +59,7 @@ static void tell_agents(struct core *c, struct request *r, const struct set *mem
 
                 SET_FOREACH (&left, m) {
                         struct job *j = request_job(r, (uint32_t)m);
+
                         if (j->queue->agent == lead->queue->agent && j->fence == lead->fence)
                                 set_add(&same, (uint32_t)m);
                 }

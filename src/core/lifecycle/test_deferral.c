@@ -140,5 +140,6 @@ int main(void)
                 TEST(test_not_before_its_time), TEST(test_a_missed_time_is_held), TEST(test_durations),
                 TEST(test_periodic_vacate),     TEST(test_what_may_run_unknown),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -522,5 +522,6 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_names_of_an_owner_are_limited, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_rekey_in_slices, setup, teardown),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

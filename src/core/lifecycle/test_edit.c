@@ -290,5 +290,6 @@ int main(void)
                 STORY(test_ways_are_bounded),
                 STORY(test_memory_is_bounded),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -222,5 +222,6 @@ int main(void)
                 TEST(test_until_its_time),           TEST(test_by_its_exit_code), TEST(test_for_ever),
                 TEST(test_those_that_never_started), TEST(test_slices),           TEST(test_replay),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

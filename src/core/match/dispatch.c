@@ -374,6 +374,7 @@ static void group_hand_out(struct core *c, const struct group *g)
                 .values = buf_view(&g->values),
                 .restarts = request_part_at(g->bucket->request, g->bucket->part)->job_template->restarts,
         };
+
         if (g->set) {
                 a.gang_first = g->set->first;
                 a.gang_size = g->set->size;

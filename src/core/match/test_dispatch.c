@@ -147,5 +147,6 @@ int main(void)
                 TEST(test_lost_before_they_were_accepted),
                 TEST(test_thousands_are_lost_in_slices),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -234,5 +234,6 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_periodic_of_many, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_below_the_limit, bare_core, bare_core_free),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

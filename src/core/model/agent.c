@@ -212,6 +212,7 @@ void agents_free(struct core *c)
 
                 while (a->queues) {
                         struct queue *q = a->queues;
+
                         a->queues = q->next;
                         queue_free(q);
                 }

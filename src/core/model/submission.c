@@ -360,6 +360,7 @@ int submission_unpack(struct submission *s, struct str record, struct err *err)
 
                 for (uint64_t k = unpack_max(&u, SUBMISSION_ATTRIBUTES_MAX); k > 0 && !u.bad; k--) {
                         struct str name = unpack_str(&u), text = unpack_str(&u);
+
                         submission_add_attribute(p, name, text, unpack_max(&u, 1));
                 }
                 for (uint64_t k = unpack_max(&u, SUBMISSION_VARIABLES_MAX); k > 0 && !u.bad; k--)

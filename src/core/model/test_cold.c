@@ -106,5 +106,6 @@ int main(void)
                 TEST(test_restore),
                 TEST(test_uuid_chain),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -206,5 +206,6 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_nobody_and_too_many, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_the_graph_of_those_that_are_left, setup, teardown),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

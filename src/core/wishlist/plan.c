@@ -36,6 +36,7 @@ const char *plan_reason_text(enum plan_reason r)
                 [PLAN_MONTH] = "the budget of the month does not allow it",
                 [PLAN_LATER] = "many are started already; more come with the next plan",
         };
+
         return (unsigned)r < PLAN_REASONS ? texts[r] : "?";
 }
 

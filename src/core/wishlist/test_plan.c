@@ -422,5 +422,6 @@ int main(void)
                 cmocka_unit_test(test_by_chance),
                 cmocka_unit_test(test_no_shape_holds_up_another),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

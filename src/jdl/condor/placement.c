@@ -19,6 +19,7 @@ static int word_of(struct reader *r, const char *keyword, const char *attribute,
 {
         ENTRY_CLEANUP struct entry e = {0};
         int rc = entry_get(r, keyword, &e);
+
         if (rc <= 0)
                 return rc;
         if (!e.late && !good(entry_unquoted(&e)))
@@ -44,6 +45,7 @@ static int seconds_of(struct reader *r, const char *keyword, const char *attribu
         BUF_CLEANUP struct buf number = {0};
         uint64_t seconds;
         int rc = entry_get(r, keyword, &e);
+
         if (rc <= 0)
                 return rc;
         if (e.late || !placement_seconds(entry_unquoted(&e), &seconds) || seconds == 0 ||
@@ -61,6 +63,7 @@ static int retries(struct reader *r)
         BUF_CLEANUP struct buf number = {0};
         uint64_t n;
         int rc = entry_get(r, "max_retry", &e);
+
         if (rc <= 0)
                 return rc;
         if (e.late || str_to_u64(entry_unquoted(&e), &n) != 0 || n > RETRIES_MAX)
@@ -77,6 +80,7 @@ int placement_size(struct reader *r, const char *keyword)
         BUF_CLEANUP struct buf mib = {0};
         uint64_t bytes;
         int rc = entry_get(r, keyword, &e);
+
         if (rc <= 0)
                 return rc;
         if (e.late || quantity_size(entry_unquoted(&e), &bytes) != 0 || bytes == 0 ||
@@ -96,6 +100,7 @@ static int url_of(struct reader *r, const struct entry *e, struct buf *out)
         BUF_CLEANUP struct buf path = {.max = CONDOR_VALUE_MAX};
         struct str text = entry_unquoted(e);
         int rc;
+
         if (str_search(text, STR("://")) >= 0 ||
             (e->late && !str_starts(text, STR("/")) && text.p[0] == '$')) {
                 r->local_files |= str_istarts(text, STR("file://"));
@@ -116,6 +121,7 @@ static void look_at_rows(struct reader *r, const struct entry *e)
 {
         BUF_CLEANUP struct buf value = {.max = CONDOR_VALUE_MAX};
         struct sample s;
+
         if (!e->late)
                 return;
         sample_start(&s, r, false);
@@ -132,6 +138,7 @@ static int url(struct reader *r, const char *keyword, const char *attribute, con
         ENTRY_CLEANUP struct entry e = {0};
         BUF_CLEANUP struct buf text = {.max = CONDOR_VALUE_MAX};
         int rc = entry_get(r, keyword, &e);
+
         *ret_given = rc > 0;
         if (rc <= 0)
                 return rc;
@@ -156,6 +163,7 @@ static int needs(struct reader *r, const char *keyword, const char *type)
 {
         ENTRY_CLEANUP struct entry e = {0};
         int rc = entry_get(r, keyword, &e);
+
         return rc == 0 ? missing(r, keyword, type) : rc;
 }
 
@@ -167,6 +175,7 @@ int placement_make(struct reader *r)
         int rc = entry_get(r, "dap_type", &type);
         struct str name = rc > 0 ? entry_unquoted(&type) : STR("transfer");
         const char *op = rc < 0 || type.late ? NULL : placement_type(name);
+
         if (rc < 0)
                 return rc;
         if (!op)
@@ -253,6 +262,7 @@ bool placement_keyword(const char *name)
         static const char *const names[] = {"dap_type",    "src_url",     "dest_url",      "alt_protocols",
                                             "max_retry",   "restart_in",  "give_up_after", "checksum",
                                             "third_party", "verify_copy", "reserve_size",  "duration"};
+
         for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
                 if (str_ieqz(str_of(name), names[i]))
                         return true;

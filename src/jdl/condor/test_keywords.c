@@ -79,5 +79,6 @@ int main(void)
                 cmocka_unit_test(test_quiet),
                 cmocka_unit_test(test_table),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@ const char *placement_type(struct str name)
 {
         static const char *const names[] = {"transfer", "rm",      "mkdir",  "stage",
                                             "verify",   "reserve", "release"};
+
         for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
                 if (str_ieqz(name, names[i]))
                         return names[i];
@@ -22,6 +23,7 @@ bool placement_seconds(struct str text, uint64_t *ret)
                      {"hours", 3600}, {"d", 86400},    {"day", 86400}, {"days", 86400}};
         size_t n = 0;
         uint64_t number;
+
         text = str_trim(text);
         while (n < text.n && isdigit((unsigned char)text.p[n]))
                 n++;
@@ -39,10 +41,12 @@ bool placement_seconds(struct str text, uint64_t *ret)
 bool placement_alternatives(struct str text)
 {
         struct str one;
+
         if (!str_trim(text).n)
                 return false;
         while (str_cut(&text, ',', &one)) {
                 struct str to = str_trim(one), from;
+
                 if (!str_cut(&to, '-', &from) || !str_trim(from).n || !str_trim(to).n ||
                     str_find(one, '/') >= 0)
                         return false;
@@ -57,6 +61,7 @@ bool placement_checksum(struct str text)
                 size_t least, most;
         } types[] = {{"sha256", 64, 64}, {"adler32", 1, 8}, {"md5", 32, 32}};
         struct str hex = str_trim(text), name;
+
         if (!str_cut(&hex, ':', &name))
                 return false;
         for (size_t i = 0; i < hex.n; i++)

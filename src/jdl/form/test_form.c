@@ -103,5 +103,6 @@ int main(void)
                 cmocka_unit_test(test_warnings_once),
                 cmocka_unit_test(test_json),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

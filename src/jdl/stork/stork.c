@@ -24,6 +24,7 @@ static struct str behind_comments(struct str text)
 {
         for (;;) {
                 struct str line;
+
                 text = str_trim_left(text);
                 if (str_starts(text, STR("#")) || str_starts(text, STR("//")))
                         str_cut(&text, '\n', &line);
@@ -46,6 +47,7 @@ static void take_back(struct buf *out)
                 "dap_type",      "src_url",       "dest_url",     "alt_protocols", "max_retry",
                 "restart_in",    "give_up_after", "checksum",     "third_party",   "verify_copy",
                 "x509userproxy", "reserve_id",    "reserve_size", "duration",      "transfer_output_size"};
+
         for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
                 buf_printf(out, "%s =\n", names[i]);
 }
@@ -90,6 +92,7 @@ static void writer_flush(struct writer *w)
 static int value_text(const struct expr *x, const struct symbols *y, struct buf *out)
 {
         struct value v;
+
         if (expr_literal(x, &v) && v.type == VALUE_STRING) {
                 for (size_t i = 0; i < v.string.n; i++)
                         if ((unsigned char)v.string.p[i] < ' ')
@@ -106,6 +109,7 @@ static int attribute(struct buf *common, struct str name, const struct expr *x, 
 {
         const struct keyword *k = keyword_find(name);
         BUF_CLEANUP struct buf lower = {0};
+
         for (size_t i = 0; i < name.n; i++)
                 buf_char(&lower, (char)(name.p[i] >= 'A' && name.p[i] <= 'Z' ? name.p[i] + 32 : name.p[i]));
         if (str_eqz(buf_view(&lower), "universe") || str_eqz(buf_view(&lower), "executable"))
@@ -115,6 +119,7 @@ static int attribute(struct buf *common, struct str name, const struct expr *x, 
                 script_value(common, text);
         } else {
                 BUF_CLEANUP struct buf expression = {0};
+
                 buf_printf(common, "+" STR_FMT " = ", STR_ARG(name));
                 expr_print(&expression, x, y);
                 script_value(common, buf_view(&expression));
@@ -136,11 +141,13 @@ static int one_ad(struct writer *w, const struct ad *ad, size_t number, struct e
         uint32_t at = 0;
         symbol name;
         const struct expr *x;
+
         while (ad_next(ad, &at, &name, &x)) {
                 BUF_CLEANUP struct buf text = {0};
                 struct str n = symbols_name(y, name);
                 int r = value_text(x, y, &text);
                 bool to = str_ieqz(n, "dest_url") || str_ieqz(n, "dest_host");
+
                 if (r == 0 && (to || is_src(n)))
                         buf_str(to ? &dest : &src, buf_view(&text));
                 else if (r == 0)
@@ -179,10 +186,12 @@ int stork_submit(struct str text, struct buf *out, struct err *err)
         struct writer w = {.out = out};
         size_t at = 0, n = 0;
         int r = 0;
+
         buf_addz(out, "universe = data\n");
         struct str rest = behind_comments(text);
         while (r == 0 && str_starts(rest, STR("["))) {
                 struct ad *ad = NULL;
+
                 at = (size_t)(rest.p - text.p);
                 if (++n > STORK_ADS_MAX)
                         r = err_set(err, -EINVAL, "there are more than %u ads", STORK_ADS_MAX);

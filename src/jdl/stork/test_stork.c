@@ -12,6 +12,7 @@ static void check(const char *ads, const char *part)
 {
         BUF_CLEANUP struct buf out = {0};
         struct err err = {""};
+
         if (stork_submit(str_of(ads), &out, &err) != 0)
                 fail_msg("%s: %s", ads, err.text);
         if (str_search(buf_view(&out), str_of(part)) < 0)
@@ -22,6 +23,7 @@ static void check_wrong(const char *ads, const char *why)
 {
         BUF_CLEANUP struct buf out = {0};
         struct err err = {""};
+
         assert_int_not_equal(stork_submit(str_of(ads), &out, &err), 0);
         if (str_search(str_of(err.text), str_of(why)) < 0)
                 fail_msg("%s: %s", ads, err.text);
@@ -71,6 +73,7 @@ static void test_wrong(void **state)
 static void test_words(void **state)
 {
         uint64_t s = 0;
+
         (void)state;
         assert_string_equal(placement_type(STR("MkDir")), "mkdir");
         assert_string_equal(placement_type(STR("reserve")), "reserve");
@@ -96,5 +99,6 @@ int main(void)
                 cmocka_unit_test(test_is),    cmocka_unit_test(test_one),   cmocka_unit_test(test_several),
                 cmocka_unit_test(test_wrong), cmocka_unit_test(test_words),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

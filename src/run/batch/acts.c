@@ -47,6 +47,7 @@ bool batch_has(const struct batch *b, enum batch_verb verb)
 static bool has_its_number(const struct batch *b, const struct task *t)
 {
         BUF_CLEANUP struct buf key = {0};
+
         if (t->state != TASK_IN || t->strange)
                 return false;
         batch_native_key(b, t, &key);
@@ -56,6 +57,7 @@ static bool has_its_number(const struct batch *b, const struct task *t)
 void batch_act_unasked(struct batch *b, struct task *t, enum batch_verb verb)
 {
         struct buf *out = &t->submit_user->acts[verb];
+
         if (!batch_has(b, verb) || (verb == BATCH_END && t->acted_ms) || !has_its_number(b, t))
                 return;
         if (verb == BATCH_END)
@@ -71,6 +73,7 @@ void batch_act(struct batch *b, struct task *t, enum batch_verb verb)
                                                              [BATCH_CONTINUE] = 1u << BATCH_STOP,
                                                              [BATCH_HOLD] = 1u << BATCH_RELEASE,
                                                              [BATCH_RELEASE] = 1u << BATCH_HOLD};
+
         if (verb == BATCH_NUDGE) {
                 batch_act_unasked(b, t, verb);
         } else if (batch_has(b, verb) && t->state == TASK_IN && !(verb == BATCH_END && t->acted_ms)) {
@@ -87,6 +90,7 @@ void batch_native_known(struct batch *b, struct submission *s, struct str native
         s->unsure = false;
         for (struct task *t = b->table.all; t; t = t->next) {
                 BUF_CLEANUP struct buf key = {0};
+
                 if (t->s != s || t->state == TASK_OVER)
                         continue;
                 batch_native_key(b, t, &key);
@@ -110,6 +114,7 @@ static bool was_named(const struct batch *b, const struct task *t)
 void batch_acts_named(struct batch *b)
 {
         bool any = b->acts->wanted;
+
         b->acts->wanted = b->acts->ask_soon = false;
         for (struct task *t = b->table.all; any && t; t = t->next) {
                 if (!t->wanted)
@@ -134,8 +139,10 @@ static void was_heard(struct batch *b, bool heard)
 {
         struct str rest = str_of(b->acts->acting), native;
         unsigned verb = (1u << b->acts->acting_verb) & (HOLDS | STOPS);
+
         while (verb && str_word(&rest, &native)) {
                 struct task *t = map_get(b->table.natives, native);
+
                 if (!t)
                         continue;
                 t->tries = heard ? 0 : t->tries + 1;
@@ -160,6 +167,7 @@ static void tell_again(struct batch *b, struct task *t)
 void batch_acts_again(struct batch *b)
 {
         bool any = b->acts->unheard;
+
         b->acts->unheard = false;
         for (struct task *t = b->table.all; any && t; t = t->next)
                 if (t->unheard)
@@ -169,6 +177,7 @@ void batch_acts_again(struct batch *b)
 static void acted(void *arg, int status, struct str out, struct str errors)
 {
         struct batch *b = arg;
+
         (void)out;
         was_heard(b, status == 0);
         if (status != 0 && errors.n)
@@ -181,6 +190,7 @@ static char *next_act(struct batch *b, struct submit_user *p, enum batch_verb ve
 {
         struct buf *all = &p->acts[verb];
         struct str rest = buf_view(all), one;
+
         for (unsigned n = 0; n < 500 && rest.n && str_cut(&rest, ' ', &one);)
                 n++;
         size_t size = all->n - rest.n;
@@ -195,6 +205,7 @@ static bool act_for(struct batch *b, struct submit_user *p)
 {
         for (int verb = 0; verb < BATCH_VERBS_COUNT; verb++) {
                 struct batch_call call = {.settings = &b->settings, .version = batch_version(b)};
+
                 if (p->acts[verb].n == 0)
                         continue;
                 b->acts->acting_verb = (enum batch_verb)verb;
@@ -216,10 +227,12 @@ static bool act_for(struct batch *b, struct submit_user *p)
 void batch_acts_run(struct batch *b)
 {
         struct submit_user **link = &b->submit_users, **last;
+
         if (!batch_speaks(b))
                 return;
         while (*link && !batch_busy(b, SLOT_ACT)) {
                 struct submit_user *p = *link;
+
                 if (!act_for(b, p)) {
                         link = &p->next;
                         continue;
@@ -235,8 +248,10 @@ void batch_acts_run(struct batch *b)
 void batch_act_now(struct batch *b, enum batch_verb verb)
 {
         struct submit_user *p = b->user_commands ? NULL : b->submit_users;
+
         while (p && p->acts[verb].n) {
                 struct batch_call call = {.settings = &b->settings, .version = batch_version(b)};
+
                 free(next_act(b, p, verb, &call));
                 batch_run_now(b, &call);
         }

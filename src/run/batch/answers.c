@@ -27,6 +27,7 @@ void batch_node_add(struct run_capacity *c, const struct batch_node *n, uint64_t
 {
         uint64_t cpus = u64_min(n->cpus, NODE_CPUS_MAX), memory = u64_min(n->memory_bytes, NODE_BYTES_MAX),
                  gpus = u64_min(n->gpus, NODE_CPUS_MAX);
+
         if (c->nodes >= NODES_MAX)
                 return;
         c->nodes++;
@@ -53,6 +54,7 @@ void batch_path_add(struct batch_call *c, const char *format, ...)
 {
         BUF_CLEANUP struct buf path = {0};
         va_list ap;
+
         va_start(ap, format);
         buf_vprintf(&path, format, ap);
         va_end(ap);
@@ -62,6 +64,7 @@ void batch_path_add(struct batch_call *c, const char *format, ...)
 void batch_words_add(struct batch_call *c, struct str words)
 {
         struct str one;
+
         while (words.n && str_cut(&words, ' ', &one))
                 if (one.n)
                         args_add(&c->argv, one);
@@ -70,6 +73,7 @@ void batch_words_add(struct batch_call *c, struct str words)
 bool batch_plain(const char *text)
 {
         size_t n = strlen(text);
+
         for (size_t i = 0; i < n; i++)
                 if (!isalnum((unsigned char)text[i]) && !strchr("_.,:@+=&|()*[]/-", text[i]))
                         return false;
@@ -87,6 +91,7 @@ bool batch_contains(struct str text, const char *const *words)
 struct str batch_whole(const struct batch_system *s, struct str native)
 {
         BUF_CLEANUP struct buf pattern = {0};
+
         if (s->native_of)
                 s->native_of("", 0, &pattern); /* "_0", ".1", "[1]": shows the separator */
         ptrdiff_t at = pattern.n ? str_rfind(native, pattern.p[0]) : -1;
@@ -96,6 +101,7 @@ struct str batch_whole(const struct batch_system *s, struct str native)
 struct str batch_last_line(struct str out)
 {
         struct str line, last = STR("");
+
         while (out.n && str_cut(&out, '\n', &line))
                 if (str_trim(line).n)
                         last = str_trim(line);
@@ -111,8 +117,10 @@ static struct str undo_entities(struct str s)
         } table[] = {{"&lt;", '<'}, {"&gt;", '>'}, {"&amp;", '&'}, {"&quot;", '"'}, {"&apos;", '\''}};
         char *to = (char *)(uintptr_t)s.p;
         size_t n = 0;
+
         for (size_t at = 0; at < s.n;) {
                 size_t i = 0;
+
                 while (i < sizeof(table) / sizeof(*table) &&
                        !(s.p[at] == '&' && str_starts(str_skip(s, at), str_of(table[i].entity))))
                         i++;
@@ -126,6 +134,7 @@ static struct str undo_entities(struct str s)
 bool batch_next_tag(struct str *rest, struct str *ret_tag, struct str *ret_attributes, struct str *ret_text)
 {
         ptrdiff_t open, close;
+
         if ((open = str_find(*rest, '<')) < 0 || (close = str_find(str_skip(*rest, (size_t)open), '>')) < 0)
                 return false;
         struct str tag = str_make(rest->p + open + 1, (size_t)close - 1);
@@ -147,6 +156,7 @@ bool batch_size(struct str text, uint64_t unit, uint64_t *ret_bytes)
         static const char letters[] = "kmgtp";
         size_t n = 0;
         double value;
+
         while (n < text.n && (isdigit((unsigned char)text.p[n]) || text.p[n] == '.'))
                 n++;
         if (n == 0 || str_to_double(str_head(text, n), &value) != 0 || value < 0 || value > 1e18)
@@ -154,6 +164,7 @@ bool batch_size(struct str text, uint64_t unit, uint64_t *ret_bytes)
         struct str end = str_skip(text, n);
         if (end.n) {
                 const char *letter = strchr(letters, tolower((unsigned char)end.p[0]));
+
                 if (tolower((unsigned char)end.p[0]) == 'b' && end.n == 1)
                         unit = 1;
                 else if (letter && *letter &&

@@ -24,6 +24,7 @@ struct archive {
 static void ring_add(struct archive *k, char *name)
 {
         char **at = &k->names[k->next];
+
         if (*at)
                 unlinkat(k->fd, *at, 0);
         free(*at);
@@ -40,6 +41,7 @@ struct archive *archive_open(int dirfd)
 {
         struct archive *k = mem_new(struct archive);
         struct dirent **found;
+
         k->serial = (uint64_t)clock_wall_ms() << 8;
         if (mkdirat(dirfd, "kept", 0700) < 0 && errno != EEXIST) {
                 k->fd = -1;
@@ -70,6 +72,7 @@ void archive_close(struct archive *k)
 void archive_add(struct archive *k, struct run_id id, const char *script)
 {
         BUF_CLEANUP struct buf name = {0};
+
         if (!k || k->fd < 0)
                 return;
         buf_printf(&name, "%016llx-%llu.%u.%u.%u.sh", (unsigned long long)++k->serial,
@@ -81,9 +84,11 @@ void archive_add(struct archive *k, struct run_id id, const char *script)
 int archive_read(const struct archive *k, struct run_id id, struct buf *out)
 {
         BUF_CLEANUP struct buf of = {0};
+
         buf_printf(&of, "-%llu.%u.", (unsigned long long)id.request, id.member);
         for (size_t i = 1; k && i <= ARCHIVE_MAX; i++) { /* newest first */
                 const char *name = k->names[(k->next + ARCHIVE_MAX - i) % ARCHIVE_MAX];
+
                 if (name && str_starts(str_skip(str_of(name), 16), buf_view(&of)))
                         return fs_read_regular(k->fd, name, SCRIPT_MAX, out, NULL);
         }

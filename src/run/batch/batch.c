@@ -49,6 +49,7 @@ static int write_script(const char *path, struct str text, mode_t mode)
 void batch_submit(struct runner *r, const struct run_spec *spec)
 {
         struct batch *b = self(r);
+
         if (find_task(b, spec->id))
                 return;
         struct task *t =
@@ -81,6 +82,7 @@ void batch_kill(struct runner *r, struct run_id id, uint64_t grace_ms)
 {
         struct batch *b = self(r);
         struct task *t = find_task(b, id);
+
         (void)grace_ms; /* the script and the system have their own grace */
         if (!t || t->state == TASK_OVER)
                 return;
@@ -112,6 +114,7 @@ static void hold(struct batch *b, struct task *t, bool on)
 static void wait_as(struct batch *b, struct task *t, bool held, bool suspended)
 {
         bool same = t->held == held && t->suspended == suspended;
+
         t->suspended = suspended;
         hold(b, t, held);
         if (!same)
@@ -122,6 +125,7 @@ void batch_suspend(struct runner *r, struct run_id id)
 {
         struct batch *b = self(r);
         struct task *t = find_task(b, id);
+
         if (t && t->begun)
                 batch_stop(b, t, true);
         else if (t)
@@ -132,6 +136,7 @@ void batch_resume(struct runner *r, struct run_id id)
 {
         struct batch *b = self(r);
         struct task *t = find_task(b, id);
+
         if (t && t->begun)
                 batch_stop(b, t, false);
         if (t)
@@ -142,6 +147,7 @@ void batch_hold(struct runner *r, struct run_id id)
 {
         struct batch *b = self(r);
         struct task *t = find_task(b, id);
+
         if (t)
                 wait_as(b, t, true, t->suspended);
 }
@@ -150,6 +156,7 @@ void batch_release(struct runner *r, struct run_id id)
 {
         struct batch *b = self(r);
         struct task *t = find_task(b, id);
+
         if (t)
                 wait_as(b, t, false, t->suspended);
 }
@@ -158,6 +165,7 @@ void batch_signal(struct runner *r, struct run_id id, int signal)
 {
         struct batch *b = self(r);
         struct task *t = find_task(b, id);
+
         if (t && (signal == SIGSTOP || signal == SIGCONT))
                 batch_stop(b, t, signal == SIGSTOP);
         else if (t)
@@ -167,8 +175,10 @@ void batch_signal(struct runner *r, struct run_id id, int signal)
 void batch_status(struct runner *r, const struct run_id *ids, size_t count)
 {
         struct batch *b = self(r);
+
         for (size_t i = 0; i < count; i++) {
                 struct task *t = find_task(b, ids[i]);
+
                 if (t)
                         batch_tell(b, t, true);
         }
@@ -178,6 +188,7 @@ void batch_forget(struct runner *r, struct run_id id)
 {
         struct batch *b = self(r);
         struct task *t = find_task(b, id);
+
         if (!t)
                 return;
         batch_act_unasked(b, t, BATCH_END); /* if it is not over: it is not wanted any more */
@@ -191,6 +202,7 @@ static void lease_end(struct batch *b, int64_t term_s)
 {
         struct stat st;
         struct timespec times[2];
+
         if (fs_write(b->fd, BATCH_LEASE_END, STR(""), 0644, false, NULL) < 0 ||
             fstatat(b->fd, BATCH_LEASE_END, &st, 0) < 0)
                 goto none;
@@ -208,6 +220,7 @@ static int write_over(int dirfd, const char *name, struct str text)
 {
         int fd = openat(dirfd, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
         int r = fd < 0 ? -errno : fs_write_all(fd, text.p, text.n);
+
         if (r == 0 && ftruncate(fd, (off_t)text.n) < 0)
                 r = -errno;
         if (fd >= 0)
@@ -223,6 +236,7 @@ void batch_lease(struct runner *r, int64_t until_boot_ms)
         int64_t left = until_boot_ms - clock_boot_ms();
         BUF_CLEANUP struct buf text = {0};
         struct err err = {""};
+
         if (until_boot_ms == 0 || left <= 0)
                 return;
         int64_t late_ms = !b->remote ? 0 : left / 4 < BATCH_REMOTE_LATE_MS ? left / 4 : BATCH_REMOTE_LATE_MS;
@@ -242,6 +256,7 @@ int batch_script_of(struct runner *r, struct run_id id, struct buf *out)
 {
         const struct task *t = find_task(self(r), id);
         BUF_CLEANUP struct buf path = {0};
+
         if (!t)
                 return archive_read(self(r)->archive, id, out);
         buf_printf(&path, "%s/" BATCH_STEP ".%u.sh", t->box, t->id.step);
@@ -253,6 +268,7 @@ int batch_where(struct runner *r, struct run_id id, struct run_where *ret)
         struct batch *b = self(r);
         const struct task *t = find_task(b, id);
         BUF_CLEANUP struct buf native = {0};
+
         if (!t)
                 return -ENOENT;
         const struct throttle *throttle = t->state == TASK_FRESH || t->state == TASK_NAMED
@@ -281,6 +297,7 @@ int batch_where(struct runner *r, struct run_id id, struct run_where *ret)
 void batch_flush(struct runner *r)
 {
         struct batch *b = self(r);
+
         batch_journal_may_go(b);
         batch_journal_flush(b, false);
         batch_acts_run(b);

@@ -35,6 +35,7 @@ struct calls {
 struct calls *batch_calls_new(const struct batch *b)
 {
         struct calls *c = mem_new(struct calls);
+
         c->loop = b->loop;
         c->user_commands = b->user_commands;
         batch_environment(b->system, &b->settings, &c->env);
@@ -104,6 +105,7 @@ bool batch_speaks(const struct batch *b)
 static void on_done(void *arg, int status, struct str out, struct str errors)
 {
         struct slot *s = arg;
+
         s->command = NULL;
         if (s->calls->remote && status > 0 && WIFEXITED(status) && WEXITSTATUS(status) == SSH_AWAY)
                 status = -1;
@@ -125,6 +127,7 @@ static struct request_spec request_of(const struct batch_call *call, const char 
 static void request(struct slot *s, struct batch_call *call)
 {
         const struct request_spec spec = request_of(call, s->submit_user ? s->submit_user->user : NULL);
+
         s->command = request_run(s->calls->requests, &spec, on_done, s);
 }
 
@@ -138,6 +141,7 @@ static struct command *user_command(struct slot *s, const struct args *argv, str
                                                .envp = s->submit_user->env.v,
                                                .input = input,
                                                .timeout_ms = COMMAND_MS};
+
         return user_command_run(s->calls->user_commands, &spec, done, s);
 }
 
@@ -145,6 +149,7 @@ static void on_folder(void *arg, int status, struct str out, struct str errors)
 {
         struct slot *s = arg;
         struct batch_call call = s->call;
+
         s->call = (struct batch_call){0};
         s->command = NULL;
         if (status == 0) {
@@ -161,6 +166,7 @@ void batch_run_as(struct batch *b, struct submit_user *p, enum batch_slot slot, 
 {
         struct slot *s = &b->calls->slots[slot];
         ARGS_CLEANUP struct args nothing = {0};
+
         b->calls->remote = b->remote != NULL;
         if (b->remote)
                 batch_remote_wrap(b->remote, &b->calls->env, call);
@@ -193,6 +199,7 @@ void batch_run_now(struct batch *b, struct batch_call *call)
 {
         if (call->method) {
                 struct request_spec spec = request_of(call, NULL);
+
                 spec.timeout_ms = NOW_MS;
                 request_now(&b->calls->server, &spec);
         } else {

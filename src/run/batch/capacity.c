@@ -40,6 +40,7 @@ static void nothing_there(struct batch *b, const char *why, struct str errors)
 {
         const char *const names[] = {"partition", "queue"};
         struct buf text = {.max = SAID_MAX + 200};
+
         buf_addz(&text, b->system->name);
         for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
                 if (batch_setting(&b->settings, names[i]))
@@ -75,6 +76,7 @@ static void on_capacity(void *arg, int status, struct str out, struct str errors
 {
         struct batch *b = arg;
         struct run_capacity c = {.known = true, .at_ms = b->nodes->asked_wall_ms, .tasks_max = UINT32_MAX};
+
         if (status == 0) {
                 b->system->capacity_read(&b->settings, out, &c);
                 remember_gpus(b, &c);
@@ -91,6 +93,7 @@ static void on_capacity(void *arg, int status, struct str out, struct str errors
 static void ask_capacity(struct batch *b)
 {
         struct batch_call call = {.settings = &b->settings};
+
         b->nodes->asked_ms = clock_boot_ms();
         b->nodes->asked_wall_ms = (uint64_t)clock_wall_ms();
         b->system->capacity(&call);
@@ -100,6 +103,7 @@ static void ask_capacity(struct batch *b)
 void batch_capacity_look(struct batch *b, int64_t now)
 {
         int64_t every = b->ended_ms >= b->nodes->asked_ms ? ENDED_MS : CAPACITY_MS;
+
         if (b->system->capacity && !batch_busy(b, SLOT_CAPACITY) &&
             (!b->nodes->asked_ms || now - b->nodes->asked_ms >= every))
                 ask_capacity(b);
@@ -108,12 +112,14 @@ void batch_capacity_look(struct batch *b, int64_t now)
 static bool gives_several_nodes(const struct batch *b)
 {
         const char *setting = b->system->nodes_setting;
+
         return setting && (!*setting || batch_setting(&b->settings, setting));
 }
 
 void batch_capacity(struct runner *r, struct run_capacity *ret)
 {
         const struct batch *b = (const struct batch *)(const void *)r;
+
         *ret = b->nodes->last;
         ret->nothing = b->nodes->nothing;
         ret->task_nodes = gives_several_nodes(b) ? ret->nodes : 1;

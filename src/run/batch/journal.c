@@ -37,6 +37,7 @@
 void batch_journal_submission(struct batch *b, const struct submission *s)
 {
         const struct submit_user *p = s->submit_user;
+
         buf_printf(&b->journal.out, p->user ? "submission %s %s %s\n" : "submission %s\n", s->name, p->user,
                    p->owner);
         buf_printf(&b->journal.out, "count %s %u\n", s->name, s->count);
@@ -87,6 +88,7 @@ static void put_all(struct batch *b)
 {
         struct str key;
         void *value;
+
         for (size_t at = 0; map_next(b->table.submissions, &at, &key, &value);)
                 batch_journal_submission(b, value);
         for (struct task *t = b->table.all; t; t = t->next) {
@@ -139,6 +141,7 @@ static int has_failed(struct batch *b, int r)
 int batch_journal_flush(struct batch *b, bool sync)
 {
         int r = 0;
+
         if (b->journal.failed) {
                 r = clock_boot_ms() < b->journal.again_ms ? -EAGAIN : write_anew(b, NULL);
                 return r < 0 && r != -EAGAIN ? has_failed(b, r) : r;
@@ -164,6 +167,7 @@ static void read_task(struct batch *b, struct str line)
         struct str name, index, text;
         uint64_t number;
         struct run_id id;
+
         if (!str_cut(&line, ' ', &name) || !str_cut(&line, ' ', &index) || !str_cut(&line, ' ', &text) ||
             str_to_u64(index, &number) != 0 || !run_id_parse(text, &id))
                 return;
@@ -187,6 +191,7 @@ static void read_task(struct batch *b, struct str line)
 static void read_of_task(struct batch *b, struct str word, struct task *t)
 {
         bool suspended = str_eqz(word, "suspend");
+
         if (str_eqz(word, "kill")) {
                 t->killing = true;
         } else if (str_eqz(word, "gone")) {
@@ -201,12 +206,14 @@ static void read_line(struct batch *b, struct str line)
 {
         struct str word;
         struct run_id id;
+
         if (!str_cut(&line, ' ', &word))
                 return;
         if (str_eqz(word, "submission")) {
                 struct str first, user = STR("");
                 bool whose = str_cut(&line, ' ', &first) && str_cut(&line, ' ', &user);
                 MEM_CLEANUP char *name = str_dupz(first), *local = str_dupz(user), *owner = str_dupz(line);
+
                 if (!whose == !b->user_commands) /* not written by an agent of the other kind */
                         batch_submission_new(b, batch_submit_user(b, owner, local), name)->unsure = true;
         } else if (str_eqz(word, "count")) {
@@ -214,6 +221,7 @@ static void read_line(struct batch *b, struct str line)
                 uint64_t count;
                 struct submission *s =
                         str_cut(&line, ' ', &name) ? map_get(b->table.submissions, name) : NULL;
+
                 if (s && str_to_u64(line, &count) == 0 && count <= UINT32_MAX)
                         s->count = (unsigned)count;
         } else if (str_eqz(word, "task")) {
@@ -222,10 +230,12 @@ static void read_line(struct batch *b, struct str line)
                 struct str name;
                 struct submission *s =
                         str_cut(&line, ' ', &name) ? map_get(b->table.submissions, name) : NULL;
+
                 if (s)
                         batch_native_known(b, s, line);
         } else if (run_id_parse(line, &id)) {
                 struct task *t = map_get(b->table.tasks, run_key(&id));
+
                 if (t)
                         read_of_task(b, word, t);
         }
@@ -235,6 +245,7 @@ int batch_journal_open(struct batch *b, struct err *err)
 {
         BUF_CLEANUP struct buf text = {0};
         int r = fs_read(b->fd, "journal", JOURNAL_MAX, &text, err);
+
         if (r < 0 && r != -ENOENT)
                 return r;
         struct str rest = buf_view(&text), line;

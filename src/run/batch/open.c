@@ -28,6 +28,7 @@
 static void on_tick(void *arg)
 {
         struct batch *b = arg;
+
         batch_remote_look(b);
         batch_acts_run(b);
         batch_poll(b);
@@ -38,6 +39,7 @@ static void on_tick(void *arg)
 static int open_folder(struct batch *b, const struct runner_config *c, struct err *err)
 {
         BUF_CLEANUP struct buf path = {0};
+
         buf_printf(&path, "%s/batch.%s", c->dir, c->queue);
         if (strchr(c->dir, '\n'))
                 return err_set(err, -EINVAL, "the agent's folder has a line's end in its name");
@@ -58,6 +60,7 @@ static int prefix(const struct batch_system *system, const struct runner_config 
         BUF_CLEANUP struct buf whose = {0};
         struct buf text = {0};
         char hex[SHA256_HEX];
+
         buf_printf(&whose, "%s/%s", c->instance, c->queue);
         int r = sha256_hex(buf_view(&whose), hex, err);
         if (r < 0)
@@ -78,6 +81,7 @@ int batch_open(const struct runner_kind *kind, const struct batch_system *system
 {
         const struct batch_settings settings = {c->settings, c->setting_count};
         int r = batch_settings_check(system, c, err);
+
         if (r == 0 && system->service && c->user_commands && !batch_setting(&settings, "token_file"))
                 r = err_set(
                         err, -EINVAL,
@@ -145,6 +149,7 @@ static void end_all(struct batch *b)
 void batch_close(struct runner *r, bool kill_all)
 {
         struct batch *b = (struct batch *)(void *)r;
+
         batch_calls_cancel(b->calls);
         if (kill_all)
                 end_all(b);

@@ -18,6 +18,7 @@ void batch_order(struct batch *b, struct task *t, int signal)
         BUF_CLEANUP struct buf path = {0}, text = {0};
         struct err err = {""};
         const char *name = sigabbrev_np(signal);
+
         batch_see_begin(b, t);
         if (!t->begun || t->state == TASK_OVER || signal <= 0 || signal > SIGRTMAX)
                 return;
@@ -43,6 +44,7 @@ void batch_order(struct batch *b, struct task *t, int signal)
 void batch_stop(struct batch *b, struct task *t, bool on)
 {
         enum batch_verb verb = on ? BATCH_STOP : BATCH_CONTINUE;
+
         t->stopped = on;
         if (batch_has(b, verb))
                 batch_act(b, t, verb);
@@ -53,6 +55,7 @@ void batch_stop(struct batch *b, struct task *t, bool on)
 void batch_see_begin(struct batch *b, struct task *t)
 {
         uint64_t at = t->begun ? 0 : batch_written_ms(t, "began");
+
         if (!at)
                 return;
         t->started_ms = at;

@@ -27,6 +27,7 @@
 static bool caught(const struct batch *b, const struct task *t, struct buf *out)
 {
         BUF_CLEANUP struct buf path = {0};
+
         batch_log_path(b, t, &path);
         return fs_read_regular(AT_FDCWD, buf_z(&path), 1 << 16, out, NULL) == 0;
 }
@@ -37,6 +38,7 @@ static bool caught_line(const struct batch *b, const struct task *t, struct str 
 {
         BUF_CLEANUP struct buf text = {0};
         struct str rest, line;
+
         if (!caught(b, t, &text))
                 return false;
         for (rest = buf_view(&text); rest.n && str_cut(&rest, '\n', &line);)
@@ -67,6 +69,7 @@ static void say_why(const struct batch *b, const char *what, struct str reason, 
 static bool killed_for_memory(const struct batch *b, const struct task *t)
 {
         BUF_CLEANUP struct buf text = {0};
+
         return b->system->memory_words && caught(b, t, &text) &&
                str_search(buf_view(&text), str_of(b->system->memory_words)) >= 0;
 }
@@ -76,6 +79,7 @@ static bool killed_for_memory(const struct batch *b, const struct task *t)
 void batch_put_back(struct batch *b, struct task *t, struct str reason)
 {
         BUF_CLEANUP struct buf text = {0};
+
         say_why(b, "it was put back into the queue there after it had begun", reason, &text);
         batch_act_unasked(b, t, BATCH_END); /* no query names it any more */
         batch_over(b, t, &(struct run_event){.state = RUN_LOST}, buf_z(&text));
@@ -85,6 +89,7 @@ void batch_put_back(struct batch *b, struct task *t, struct str reason)
 static void somebody_ended_it(struct batch *b, struct task *t, struct run_event *e, struct str reason)
 {
         BUF_CLEANUP struct buf text = {0};
+
         if (t->phase == BATCH_OVER && ran_again(t)) {
                 batch_put_back(b, t, STR(""));
                 return;
@@ -123,6 +128,7 @@ static int64_t wordless_ms(const struct batch *b)
 static bool in_the_books(const struct batch *b, const struct task *t, int64_t waited_ms)
 {
         bool behind = b->query.past_away_ms && clock_boot_ms() - b->query.past_away_ms < BEHIND_MS;
+
         return waited_ms < PAST_MS &&
                (behind || t->owed || (b->system->past_away && batch_busy(b, SLOT_PAST)));
 }
@@ -149,6 +155,7 @@ bool batch_see_end(struct batch *b, struct task *t, struct str reason)
 {
         BUF_CLEANUP struct buf path = {0}, text = {0};
         struct run_event e = {0};
+
         batch_step_path(t, "done", &path);
         if (fs_read_regular(AT_FDCWD, buf_z(&path), DONE_MAX, &text, NULL) < 0 ||
             !batch_script_done(buf_view(&text), &e))
@@ -156,6 +163,7 @@ bool batch_see_end(struct batch *b, struct task *t, struct str reason)
         batch_see_begin(b, t);
         if (e.state == RUN_ENDED) {
                 uint64_t at = batch_written_ms(t, "done");
+
                 e.started_ms = t->started_ms;
                 e.ended_ms = at > t->started_ms ? at : t->started_ms;
         }
@@ -179,6 +187,7 @@ static const struct run_event
 static bool word_may_come(const struct batch *b, const struct task *t)
 {
         int64_t gone = clock_boot_ms() - t->gone_ms;
+
         return gone < wordless_ms(b) || (t->phase != BATCH_OVER && in_the_books(b, t, gone));
 }
 
@@ -188,6 +197,7 @@ static void outcome_guess(const struct batch *b, const struct task *t, struct st
                           struct buf *text)
 {
         bool cut = batch_written_ms(t, "done");
+
         if (caught_line(b, t, STR("drover: "), text))
                 *e = (struct run_event){.state = RUN_FAILED, .what = "batch", .error = ENOENT};
         else if (t->killing)
@@ -210,6 +220,7 @@ void batch_settle(struct batch *b, struct task *t, enum batch_phase phase, struc
 {
         BUF_CLEANUP struct buf text = {0};
         struct run_event e = {.state = RUN_LOST};
+
         batch_see_begin(b, t);
         /* a task that has run was not unfit: its script was killed */
         t->phase = phase == BATCH_UNFIT && t->begun ? BATCH_OVER : phase;
@@ -248,6 +259,7 @@ void batch_missing(struct batch *b, struct task *t)
 {
         bool was = t->seen + 1 == b->query.generation ||
                    (b->query.asked_before_ms && t->in_ms >= b->query.asked_before_ms);
+
         if (!t->gone_ms)
                 t->vanished = was && t->phase == BATCH_WAITING && t->s->count > 1 &&
                               t->s->seen == b->query.generation;

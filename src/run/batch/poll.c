@@ -46,6 +46,7 @@ static void look_at_files(struct batch *b)
                 b->table.cursor = b->table.all;
         for (unsigned n = 0; b->table.cursor && n < LOOK_MAX; n++) {
                 struct task *t = b->table.cursor;
+
                 b->table.cursor = t->next;
                 if (t->state != TASK_IN && !(t->state == TASK_NAMED && t->s->unsure))
                         continue;
@@ -64,6 +65,7 @@ static void on_explained(void *arg, int status, struct str out, struct str error
 {
         struct batch *b = arg;
         struct task *t = map_get(b->table.natives, str_of(b->poll->explaining));
+
         (void)status;
         (void)errors;
         if (t && t->state == TASK_IN) {
@@ -80,6 +82,7 @@ static bool ask_why(struct batch *b, const struct batch_line *line)
                 return false;
         if (!batch_busy(b, SLOT_PAST)) {
                 struct batch_call call = {.settings = &b->settings};
+
                 free(b->poll->explaining);
                 b->poll->explaining = str_dupz(line->native);
                 b->system->explain(&call, line->native);
@@ -100,6 +103,7 @@ static void waits_for(struct task *t, const struct batch_line *line)
 {
         bool says = line->phase == BATCH_WAITING && line->reason.n && !str_ieqz(line->reason, "None");
         struct buf text = {0};
+
         free(t->said);
         if (says)
                 answer_clean(&text, str_head(line->reason, SAID_MAX));
@@ -111,6 +115,7 @@ static void waits_for(struct task *t, const struct batch_line *line)
 static bool is_strangers(const struct batch *b, const struct submit_user *p, const struct batch_line *line)
 {
         const char *user = p->user ? p->user : b->system->owners && b->named ? b->user : NULL;
+
         return user && line->user.n && !str_eqz(line->user, user);
 }
 
@@ -125,6 +130,7 @@ static bool is_of(const struct batch *b, const struct task *t, const struct batc
 static void take_line(struct batch *b, const struct batch_line *line)
 {
         struct task *t = map_get(b->table.natives, line->native);
+
         if (!t || t->state != TASK_IN)
                 return;
         if (!is_of(b, t, line) && t->seen == b->query.generation)
@@ -166,6 +172,7 @@ static void take_line(struct batch *b, const struct batch_line *line)
 static void end_number(struct submit_user *p, struct str number)
 {
         struct buf *out = &p->acts[BATCH_END];
+
         if (out->n > ACTS_BYTES)
                 return;
         if (out->n)
@@ -180,6 +187,7 @@ static void take_name(struct batch *b, const struct batch_line *line)
         struct submission *s = map_get(b->table.submissions, line->name);
         struct str number = batch_whole(b->system, line->native);
         struct submit_user *p = s && !line->user.n ? s->submit_user : batch_submit_user_of(b, line->user);
+
         if (!p || (s && b->user_commands && strcmp(p->user, s->submit_user->user) != 0) ||
             is_strangers(b, p, line))
                 return;
@@ -199,6 +207,7 @@ static void take_name(struct batch *b, const struct batch_line *line)
 static void take_others(struct batch *b, const struct batch_line *line)
 {
         struct submission *s = map_get(b->table.submissions, line->name);
+
         if (!s)
                 return;
         if (!s->native)
@@ -210,6 +219,7 @@ static void take_others(struct batch *b, const struct batch_line *line)
 static void on_line(void *arg, const struct batch_line *line)
 {
         struct batch *b = arg;
+
         if (!batch_is_native(line->native))
                 return;
         bool ours = map_get(b->table.submissions, line->name) ||
@@ -252,6 +262,7 @@ static void on_past_line(void *arg, const struct batch_line *line)
 {
         struct batch *b = arg;
         struct task *t = map_get(b->table.natives, line->native);
+
         if (!t || t->state != TASK_IN || is_strangers(b, t->submit_user, line))
                 return;
         if (t->strange && line->name.n && !str_eqz(line->name, t->s->name))
@@ -264,6 +275,7 @@ static void on_past_line(void *arg, const struct batch_line *line)
 static void on_past(void *arg, int status, struct str out, struct str errors)
 {
         struct batch *b = arg;
+
         if (status != 0 && b->system->past_away && b->system->past_away(errors)) {
                 if (!b->query.past_away_ms)
                         log_warn("msg=\"what is over cannot be asked about\" queue=%s error=\"%s\"", b->queue,
@@ -278,6 +290,7 @@ static void look_for_missing(struct batch *b)
 {
         BUF_CLEANUP struct buf natives = {0};
         unsigned count = 0;
+
         for (struct task *t = b->table.all, *next; t; t = next) {
                 next = t->next;
                 if (t->state == TASK_IN && t->s->others == b->query.generation && !t->begun)
@@ -296,6 +309,7 @@ static void look_for_missing(struct batch *b)
         if (natives.n && b->system->past && !batch_busy(b, SLOT_PAST)) {
                 struct batch_call call = {.settings = &b->settings};
                 BUF_CLEANUP struct buf users = {0};
+
                 batch_users(b, &users);
                 b->system->past(&call, buf_z(&users), buf_z(&natives));
                 batch_run(b, SLOT_PAST, &call, on_past, b);
@@ -308,8 +322,10 @@ static void send_missing(struct batch *b)
         void *value;
         struct submission *again[64];
         size_t n = 0;
+
         for (size_t at = 0; n < 64 && map_next(b->table.submissions, &at, &key, &value);) {
                 struct submission *s = value;
+
                 if (s->unsure && !s->native && !s->sending && s->unsure_ms < b->query.asked_ms)
                         again[n++] = s;
         }
@@ -323,6 +339,7 @@ static void is_unreachable(struct batch *b, struct str errors)
 {
         BUF_CLEANUP struct buf text = {.max = SAID_MAX + 100};
         struct str said = str_trim(errors);
+
         if (b->poll->unreachable)
                 return;
         b->poll->unreachable = true;
@@ -341,6 +358,7 @@ static void is_unreachable(struct batch *b, struct str errors)
 static void is_silent(struct batch *b)
 {
         BUF_CLEANUP struct buf said = {0};
+
         if (b->poll->unreachable)
                 return;
         batch_complaints(b, SLOT_STATUS, &said);
@@ -350,6 +368,7 @@ static void is_silent(struct batch *b)
 static void on_status(void *arg, int status, struct str out, struct str errors)
 {
         struct batch *b = arg;
+
         b->poll->status_ms = clock_boot_ms();
         b->poll->took_ms = b->poll->status_ms - b->query.asked_ms;
         bool none =
@@ -373,6 +392,7 @@ static void ask_status(struct batch *b)
 {
         struct batch_call call = {.settings = &b->settings};
         BUF_CLEANUP struct buf users = {0};
+
         batch_users(b, &users);
         b->system->status(&call, buf_z(&users));
         b->query.generation++;
@@ -386,6 +406,7 @@ void batch_poll(void *arg)
         struct batch *b = arg;
         int64_t now = clock_boot_ms();
         unsigned every = b->poll_ms;
+
         look_at_files(b);
         if (batch_submit_waits(b))
                 batch_submit_later(b);

@@ -44,6 +44,7 @@ static void question_free(struct question *q)
 static struct question *take_first(struct batch *b)
 {
         struct question *q = b->quotes->first;
+
         b->quotes->first = q->next;
         if (!b->quotes->first)
                 b->quotes->last = &b->quotes->first;
@@ -60,10 +61,12 @@ static void on_answer(void *arg, int status, struct str out, struct str errors)
         struct question *q = take_first(b);
         uint64_t at = 0, now = (uint64_t)clock_wall_ms();
         int error = 0;
+
         if (status == 0 && b->system->when_said(out, errors, &at)) {
                 quote_answer(b, q->id, at > now ? at : now, 0, NULL);
         } else {
                 bool full = b->system->full && b->system->full(errors);
+
                 if (status > 0 && !full && !b->system->when_is_now &&
                     b->system->refused(WIFEXITED(status) ? WEXITSTATUS(status) : -1, errors))
                         error = EINVAL;
@@ -80,10 +83,12 @@ static void ask_system(struct batch *b)
                 struct batch_call call = {.settings = &b->settings};
                 BUF_CLEANUP struct buf path = {0}, script = {0};
                 struct err err = {""};
+
                 batch_path(b, &path, FILE_NAME, "");
                 buf_printf(&script, "#!/bin/sh\n%s:\n", b->quotes->first->head);
                 if (fs_write(b->fd, FILE_NAME, buf_view(&script), 0755, false, &err) < 0) {
                         struct question *q = take_first(b);
+
                         quote_answer(b, q->id, 0, 0, err.text);
                         question_free(q);
                         continue;
@@ -101,6 +106,7 @@ void batch_when(struct runner *r, const struct run_spec *spec)
         struct batch *b = (struct batch *)(void *)r;
         BUF_CLEANUP struct buf head = {0};
         struct err err = {""};
+
         if (b->system->resources(&b->settings, spec, &head, &err) < 0) {
                 quote_answer(b, spec->id, 0, EINVAL, err.text);
                 return;
@@ -122,6 +128,7 @@ void batch_when(struct runner *r, const struct run_spec *spec)
 struct quotes *batch_quotes_new(void)
 {
         struct quotes *q = mem_new(struct quotes);
+
         q->last = &q->first;
         return q;
 }

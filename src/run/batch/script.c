@@ -177,6 +177,7 @@ static void redirect(struct buf *out, const char *sign, const char *path)
 static bool is_a_shells_own(struct str name)
 {
         static const char *const own[] = {"BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID"};
+
         for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
                 if (str_eqz(name, own[i]))
                         return true;
@@ -192,6 +193,7 @@ static void environment(const struct run_spec *s, struct buf *out)
         for (char *const *e = s->envp; e && *e; e++) {
                 const char *eq = strchr(*e, '=');
                 bool name = eq && eq > *e;
+
                 for (const char *p = *e; name && p < eq; p++)
                         name = *p == '_' || (*p >= 'A' && *p <= 'Z') || (*p >= 'a' && *p <= 'z') ||
                                (p > *e && *p >= '0' && *p <= '9');
@@ -218,6 +220,7 @@ static void redirect_streams(const struct run_spec *s, struct buf *out)
 static void program(const struct run_spec *s, struct buf *out)
 {
         const char *in = s->stdin_path;
+
         assign(out, "program", s->path);
         buf_addz(out, "case $program in\n"
                       "*/*) [ -x \"$program\" ] && [ ! -d \"$program\" ] || failed program ;;\n"
@@ -287,6 +290,7 @@ void batch_script_array(const char *index_variable, unsigned index_first, const 
                         struct buf *out)
 {
         struct str names = str_of(index_variable), name;
+
         buf_printf(out, "#!/bin/sh\n%s", head);
         assign(out, "list", list);
         buf_addz(out, "n=\n");
@@ -319,6 +323,7 @@ static uint64_t shell_time_ms(struct str s)
 {
         struct str minutes;
         double m = 0, seconds = 0;
+
         if (!str_cut(&s, 'm', &minutes) || !s.p || s.n < 2 || str_to_double(minutes, &m) != 0 ||
             str_to_double(str_head(s, s.n - 1), &seconds) != 0 || m < 0 || seconds < 0 || m > 1e9)
                 return 0;
@@ -340,6 +345,7 @@ static bool read_ended(struct str line, struct run_event *e)
                                            [RUN_LEASE_ENDED] = "lease"};
         struct str number, why;
         uint64_t status;
+
         if (!str_word(&line, &number) || str_to_u64(number, &status) != 0 || !str_word(&line, &why))
                 return false;
         e->state = RUN_ENDED;
@@ -354,6 +360,7 @@ int64_t batch_script_lease(int64_t wall_ms, uint64_t serial, int64_t left_ms, un
                            struct buf *out)
 {
         int64_t left = left_ms / 1000, every = left / 12, grace = left / 6;
+
         every = every < 1 ? 1 : every > every_s ? every_s : every;
         grace = grace < 1 ? 1 : grace > KILL_AFTER_S ? KILL_AFTER_S : grace;
         /* must cover a late look, a late check, and the kill */
@@ -373,6 +380,7 @@ bool batch_script_done(struct str text, struct run_event *e)
                 int error;
         } failures[] = {{"program", 2}, {"stdin", 2}, {"folder", 2}};
         struct str line[3] = {{0}}, verdict, children, word;
+
         if (!text.n || text.p[text.n - 1] != '\n')
                 return false; /* incomplete */
         for (size_t i = 0; i < 3 && text.n; i++)

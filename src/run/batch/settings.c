@@ -27,6 +27,7 @@ const char *batch_word(const struct run_spec *spec, const char *const *names, co
 static void add_variable(struct args *env, const char *name, const char *value)
 {
         BUF_CLEANUP struct buf one = {0};
+
         buf_printf(&one, "%s=%s", name, value ? value : "");
         if (value)
                 args_add(env, buf_view(&one));
@@ -37,12 +38,14 @@ void batch_environment(const struct batch_system *system, const struct batch_set
 {
         static const char *const kept[] = {"HOME", "USER", "LOGNAME", "TZ"};
         const char *path = getenv("PATH");
+
         add_variable(env, "PATH", path ? path : "/usr/local/bin:/usr/bin:/bin");
         add_variable(env, "LC_ALL", "C");
         for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
                 add_variable(env, kept[i], getenv(kept[i]));
         for (const struct batch_variable *v = system->variables; v && v->name; v++) {
                 const char *value = v->setting ? batch_setting(settings, v->setting) : NULL;
+
                 add_variable(env, v->name, value ? value : getenv(v->name));
         }
 }
@@ -57,6 +60,7 @@ static bool is_in(const char *const *list, const char *name)
 static int unknown(const struct batch_system *s, const char *const *ours, const char *name, struct err *err)
 {
         BUF_CLEANUP struct buf all = {0};
+
         for (size_t i = 0; s->settings[i]; i++)
                 buf_printf(&all, "%s, ", s->settings[i]);
         return err_set(err, -EINVAL, "%s has no setting '%s': it has %s%s, %s, %s, %s and %s", s->name, name,
@@ -67,8 +71,10 @@ int batch_settings_check(const struct batch_system *s, const struct runner_confi
 {
         static const char *const ours[] = {"poll", "watch", "ssh", "ssh_folder", "ssh_config", NULL};
         struct batch_settings settings = {c->settings, c->setting_count};
+
         for (size_t i = 0; i < c->setting_count; i++) {
                 const char *name = c->settings[i].name;
+
                 if (!is_in(ours, name) && !is_in(s->settings, name) &&
                     !(s->set_free && str_starts(str_of(name), str_of(s->set_free))))
                         return unknown(s, ours, name, err);
@@ -85,6 +91,7 @@ unsigned batch_setting_number(const struct batch *b, const char *name, unsigned 
 {
         const char *value = batch_setting(&b->settings, name);
         uint64_t n = otherwise;
+
         if (value)
                 str_to_u64(str_of(value), &n);
         return (unsigned)n;

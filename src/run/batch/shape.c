@@ -9,6 +9,7 @@ static uint64_t word_number(const struct run_spec *spec, const char *name, uint6
 {
         const char *const names[] = {name, NULL}, *value = batch_word(spec, names, NULL, NULL);
         uint64_t n;
+
         return value && str_to_u64(str_of(value), &n) == 0 && n >= 1 && n <= most ? n : 1;
 }
 
@@ -21,6 +22,7 @@ struct batch_shape batch_shape_of(const struct run_spec *spec)
 {
         struct batch_shape s = {.nodes = word_number(spec, "NodeCount", NODES_MAX),
                                 .tasks = word_number(spec, "TasksPerNode", TASKS_PER_NODE_MAX)};
+
         s.task_cpus = divide_up(divide_up(spec->cpus_milli, 1000), s.nodes * s.tasks);
         s.task_cpus = s.task_cpus ? s.task_cpus : 1;
         s.node_mib = divide_up(divide_up(spec->memory_bytes, 1 << 20), s.nodes);

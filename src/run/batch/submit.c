@@ -61,6 +61,7 @@ static int write_lists(struct batch *b, const struct submission *s, const struct
 {
         BUF_CLEANUP struct buf list = {0}, name = {0}, script = {0};
         int r = 0;
+
         for (size_t i = 0; i < g->n && r == 0; i++) {
                 buf_reset(&script);
                 buf_printf(&script, "%s/" BATCH_STEP ".%u.sh", g->v[i]->box, g->v[i]->id.step);
@@ -85,6 +86,7 @@ static void submission_log(const struct submission *s, struct buf *out)
 static int write_files(struct batch *b, const struct submission *s, const struct group *g, struct err *err)
 {
         BUF_CLEANUP struct buf head = {0}, script = {0}, name = {0}, path = {0}, log = {0};
+
         batch_path(b, &path, s->name, ".list");
         submission_log(s, &log);
         buf_addz(&head, s->head);
@@ -109,6 +111,7 @@ static void to_send(struct batch *b, struct submission *s)
 void batch_digits(struct buf *out, uint64_t n, unsigned count)
 {
         static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+
         for (; count; n /= 36, count--)
                 buf_char(out, digits[n % 36]);
 }
@@ -117,6 +120,7 @@ void batch_digits(struct buf *out, uint64_t n, unsigned count)
 static void new_name(struct batch *b, struct buf *out)
 {
         uint64_t n = ++b->submitter->name_serial;
+
         buf_addz(out, b->prefix);
         if (b->system->short_names)
                 batch_digits(out, n, 10);
@@ -128,6 +132,7 @@ static void make_submission(struct batch *b, struct group *g)
 {
         BUF_CLEANUP struct buf name = {0};
         struct err err = {""};
+
         new_name(b, &name);
         struct submission *s = batch_submission_new(b, g->v[0]->submit_user, buf_z(&name));
         s->head = mem_dupz(g->v[0]->head);
@@ -136,6 +141,7 @@ static void make_submission(struct batch *b, struct group *g)
         batch_journal_submission(b, s);
         for (size_t i = 0; i < g->n; i++) {
                 struct task *t = g->v[i];
+
                 t->s = s;
                 t->index = (unsigned)i;
                 t->state = TASK_NAMED;
@@ -166,6 +172,7 @@ static void name_fresh(struct batch *b)
         struct map *groups = map_new();
         struct str key;
         void *value;
+
         for (struct task *t = b->table.all; t && b->table.fresh; t = t->next) {
                 if (t->state != TASK_FRESH || !t->head || t->held)
                         continue;
@@ -186,6 +193,7 @@ static void name_fresh(struct batch *b)
         }
         for (size_t at = 0; map_next(groups, &at, &key, &value);) {
                 struct group *g = value;
+
                 if (g->n && batch_throttle_room(g->throttle, b->array_max))
                         make_submission(b, g);
                 group_free(g);
@@ -230,6 +238,7 @@ static void refuse_task(struct batch *b, struct task *t, const char *text)
 static void split(struct batch *b, struct submission *s, unsigned size)
 {
         struct group g = {.throttle = s->throttle};
+
         each_named(b, s, end_if_killed, NULL);
         for (struct task *t = b->table.all; t; t = t->next) {
                 if (t->s != s || t->state != TASK_NAMED)
@@ -263,6 +272,7 @@ static void full(struct batch *b, struct submission *s, struct str errors)
 static void refused(struct batch *b, struct submission *s, struct str errors)
 {
         BUF_CLEANUP struct buf text = {0};
+
         if (b->system->refused_array && s->count > 1 && s->head && b->system->refused_array(errors)) {
                 b->array_max = 1;
                 split(b, s, 1);
@@ -279,6 +289,7 @@ static void sent(void *arg, int status, struct str out, struct str errors)
         struct batch *b = sending->b;
         struct submission *s = sending->s;
         BUF_CLEANUP struct buf native = {0};
+
         s->sending = false;
         if (!str_trim(errors).n)
                 errors = out; /* some systems write errors there */
@@ -312,6 +323,7 @@ static void sent(void *arg, int status, struct str out, struct str errors)
 static char *head_of(const struct batch *b, const struct submission *s)
 {
         BUF_CLEANUP struct buf name = {0}, text = {0};
+
         buf_printf(&name, "%s.sh", s->name);
         if (fs_read(b->fd, buf_z(&name), 1 << 20, &text, NULL) < 0)
                 return mem_dupz("");
@@ -327,6 +339,7 @@ static void send_submission(struct batch *b, struct submission *s, enum batch_sl
         struct batch_call call = {.settings = &b->settings, .version = batch_version(b)};
         BUF_CLEANUP struct buf path = {0}, log = {0}, text = {0};
         struct sending *sending = &b->submitter->sends[slot];
+
         *sending = (struct sending){b, s};
         batch_path(b, &path, s->name, ".sh");
         if (!s->head)
@@ -374,6 +387,7 @@ static struct submission *next_to_send(struct batch *b)
 static void on_gathered(void *arg)
 {
         struct batch *b = arg;
+
         b->submitter->gathering = false;
         if (batch_busy(b, SLOT_SEND) && batch_busy(b, SLOT_SEND_2))
                 return; /* called again when a slot is free */
@@ -410,6 +424,7 @@ bool batch_submit_waits(const struct batch *b)
 void batch_submitter_open(struct batch *b)
 {
         struct submitter *s = b->submitter = mem_new(struct submitter);
+
         s->to_send_last = &s->to_send;
         s->gather = timer_new(b->loop, on_gathered, b);
         s->name_serial = (uint64_t)clock_wall_ms() << 8;

@@ -16,8 +16,10 @@
 static void environment(const struct batch *b, struct submit_user *p)
 {
         const struct args *env = batch_calls_environment(b->calls);
+
         for (size_t i = 0; i < env->n; i++) {
                 struct str e = str_of(env->v[i]);
+
                 if (!str_starts(e, STR("HOME=")) && !str_starts(e, STR("USER=")) &&
                     !str_starts(e, STR("LOGNAME=")))
                         args_add(&p->env, e);
@@ -29,6 +31,7 @@ struct submit_user *batch_submit_user(struct batch *b, const char *owner, const 
 {
         struct submit_user **last = &b->submit_users;
         BUF_CLEANUP struct buf folder = {0}, dir = {0};
+
         if (!b->user_commands)
                 owner = user = NULL;
         for (; *last; last = &(*last)->next)
@@ -52,6 +55,7 @@ struct submit_user *batch_submit_user(struct batch *b, const char *owner, const 
 struct submit_user *batch_submit_user_of(struct batch *b, struct str user)
 {
         struct submit_user *p = b->submit_users;
+
         if (!b->user_commands)
                 return batch_submit_user(b, NULL, NULL);
         while (p && !str_eqz(user, p->user))
@@ -78,6 +82,7 @@ void batch_submit_users_free(struct batch *b)
 void batch_users(const struct batch *b, struct buf *out)
 {
         int64_t now = clock_boot_ms();
+
         for (const struct submit_user *p = b->submit_users; b->user_commands && p; p = p->next)
                 if (p->submissions || (p->left_ms && now - p->left_ms < LATE_MS))
                         buf_printf(out, "%s%s", out->n ? "," : "", p->user);

@@ -18,6 +18,7 @@
 void batch_tell(struct batch *b, const struct task *t, bool known)
 {
         struct run_event e = {.state = t->begun ? RUN_RUNNING : RUN_WAITING};
+
         if (t->state == TASK_OVER) {
                 e = t->result;
                 e.text = t->text;
@@ -35,6 +36,7 @@ void batch_tell(struct batch *b, const struct task *t, bool known)
 static void archive_task(struct batch *b, const struct task *t)
 {
         BUF_CLEANUP struct buf path = {0};
+
         batch_step_path(t, "sh", &path);
         archive_add(b->archive, t->id, buf_z(&path));
 }
@@ -58,6 +60,7 @@ void batch_over(struct batch *b, struct task *t, const struct run_event *result,
 void batch_unwritten(struct batch *b, struct task *t, int error, const char *text)
 {
         bool full = error == ENOSPC || error == EDQUOT;
+
         batch_over(
                 b, t,
                 &(struct run_event){.state = full ? RUN_LOST : RUN_FAILED, .what = "sandbox", .error = error},
@@ -69,6 +72,7 @@ void batch_unwritten(struct batch *b, struct task *t, int error, const char *tex
 struct task *batch_task_new(struct batch *b, struct submit_user *p, struct run_id id, const char *box)
 {
         struct task *t = mem_new(struct task);
+
         t->submit_user = p;
         t->id = id;
         t->box = mem_dupz(box);
@@ -82,6 +86,7 @@ struct task *batch_task_new(struct batch *b, struct submit_user *p, struct run_i
 struct submission *batch_submission_new(struct batch *b, struct submit_user *p, const char *name)
 {
         struct submission *s = mem_new(struct submission);
+
         s->submit_user = p;
         p->submissions++;
         s->name = mem_dupz(name);
@@ -136,6 +141,7 @@ uint64_t batch_written_ms(const struct task *t, const char *end)
 {
         BUF_CLEANUP struct buf path = {0};
         struct stat st;
+
         batch_step_path(t, end, &path);
         if (lstat(buf_z(&path), &st) < 0)
                 return 0;
@@ -152,6 +158,7 @@ void batch_task_free(struct batch *b, struct task *t)
 {
         if (t->s && t->s->native) {
                 BUF_CLEANUP struct buf key = {0};
+
                 batch_native_key(b, t, &key);
                 if (map_get(b->table.natives, buf_view(&key)) ==
                     t) /* a system that lost its state reuses ids */
@@ -159,6 +166,7 @@ void batch_task_free(struct batch *b, struct task *t)
         }
         if (t->s) {
                 BUF_CLEANUP struct buf log = {0};
+
                 batch_log_path(b, t, &log);
                 unlink(buf_z(&log));
                 batch_remote_forget_task(b, t);
@@ -185,6 +193,7 @@ void batch_tasks_free(struct batch *b)
 {
         struct str key;
         void *value;
+
         for (struct task *t = b->table.all, *next; t; t = next) {
                 next = t->next;
                 free(t->box);
@@ -195,6 +204,7 @@ void batch_tasks_free(struct batch *b)
         }
         for (size_t at = 0; map_next(b->table.submissions, &at, &key, &value);) {
                 struct submission *s = value;
+
                 free(s->name);
                 free(s->native);
                 free(s->head);

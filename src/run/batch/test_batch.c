@@ -54,6 +54,7 @@ static struct run_spec spec_of(char *const *argv, char *const *envp)
 static int run_script(const struct run_spec *s)
 {
         BUF_CLEANUP struct buf script = {0}, path = {0}, command = {0};
+
         batch_script(s, "#SBATCH --mem=3M\n", &(struct batch_guard){lease, NULL, 5}, &script);
         buf_printf(&path, "%s/script", top);
         assert_int_equal(fs_write(AT_FDCWD, buf_z(&path), buf_view(&script), 0700, false, NULL), 0);
@@ -66,6 +67,7 @@ static int run_script(const struct run_spec *s)
 static void assert_file(const char *folder, const char *name, const char *text)
 {
         BUF_CLEANUP struct buf path = {0}, b = {0};
+
         buf_printf(&path, "%s/%s", folder, name);
         assert_int_equal(fs_read(AT_FDCWD, buf_z(&path), 65536, &b, NULL), 0);
         assert_string_equal(buf_z(&b), text);
@@ -74,6 +76,7 @@ static void assert_file(const char *folder, const char *name, const char *text)
 static bool exists(const char *name)
 {
         BUF_CLEANUP struct buf path = {0};
+
         buf_printf(&path, "%s/%s", box, name);
         return access(buf_z(&path), F_OK) == 0;
 }
@@ -81,6 +84,7 @@ static bool exists(const char *name)
 static void done(struct run_event *e)
 {
         BUF_CLEANUP struct buf path = {0}, b = {0};
+
         *e = (struct run_event){0};
         buf_printf(&path, "%s/" BATCH_STEP ".0.done", box);
         assert_int_equal(fs_read(AT_FDCWD, buf_z(&path), 65536, &b, NULL), 0);
@@ -130,6 +134,7 @@ static void variables_may_have_any_name(void **state)
         BUF_CLEANUP struct buf out = {0}, path = {0};
         for (size_t i = 0; i < count; i++) {
                 BUF_CLEANUP struct buf one = {0};
+
                 buf_printf(&one, "%s=5 x", names[i]);
                 envp[i] = buf_take(&one);
         }
@@ -187,6 +192,7 @@ static mode_t mode_of(const char *name)
 {
         BUF_CLEANUP struct buf path = {0};
         struct stat st;
+
         buf_printf(&path, "%s/%s", box, name);
         assert_int_equal(lstat(buf_z(&path), &st), 0);
         return st.st_mode & 0777;
@@ -269,6 +275,7 @@ static void ends_at_its_walltime(void **state)
 static void set_age(const char *path, time_t seconds)
 {
         struct timespec times[2];
+
         times[0] = times[1] = (struct timespec){.tv_sec = time(NULL) - seconds};
         assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
@@ -295,6 +302,7 @@ static enum run_why after_a_sigterm(const char *meanwhile)
         BUF_CLEANUP struct buf path = {0}, text = {0}, dirs = {0};
         const char *before = getenv("PATH");
         char *kept = mem_dupz(before ? before : "/usr/bin:/bin");
+
         buf_printf(&text, "#!/bin/sh\n[ \"$1\" = 2 ] || exec /bin/sleep \"$@\"\n%s\n", meanwhile);
         buf_printf(&path, "%s/sleep", top);
         assert_int_equal(fs_write(AT_FDCWD, buf_z(&path), buf_view(&text), 0700, false, NULL), 0);
@@ -476,5 +484,6 @@ int main(void)
                 cmocka_unit_test_setup_teardown(says_what_it_cannot_start, setup, teardown),
                 cmocka_unit_test(done_files_are_checked),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,6 +59,7 @@ static void end(struct batch *b)
 static struct submission *submission(struct batch *b, const char *name, unsigned count)
 {
         struct submission *s = batch_submission_new(b, batch_submit_user(b, NULL, NULL), name);
+
         s->count = s->left = count;
         batch_journal_submission(b, s);
         return s;
@@ -68,6 +69,7 @@ static struct task *task_in(struct batch *b, struct submission *s, uint64_t requ
                             const char *box)
 {
         struct task *t = batch_task_new(b, s->submit_user, (struct run_id){request, index, 1, 0, 0}, box);
+
         t->s = s;
         t->index = index;
         t->state = TASK_NAMED;
@@ -159,6 +161,7 @@ static void cut_anywhere(void **state)
                         struct str line = str_skip(buf_view(&text), i);
                         bool first = i == 0 || text.p[i - 1] == '\n';
                         ptrdiff_t stop = str_find(line, '\n');
+
                         if (first && i + (size_t)stop < n)
                                 tasks += str_starts(line, STR("task ")) ? 1 : 0;
                         if (first && i + (size_t)stop < n && str_starts(line, STR("gone ")))
@@ -229,6 +232,7 @@ static void it_is_no_longer_than_what_it_holds(void **state)
         task(&b, submission(&b, "drover-0", 1), 1, 0);
         for (unsigned i = 0; i < 6000; i++) {
                 char name[32];
+
                 snprintf(name, sizeof(name), "drover-%x", i + 1);
                 struct task *t = task_in(&b, submission(&b, name, 1), 7, i, box);
                 batch_journal_gone(&b, t);
@@ -258,5 +262,6 @@ int main(void)
                 cmocka_unit_test_setup_teardown(gone_is_the_agents_word, setup, teardown),
                 cmocka_unit_test_setup_teardown(it_is_no_longer_than_what_it_holds, setup, teardown),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,6 +91,7 @@ static void there_are_not_too_many(void **state)
         struct submit_user p = {.user = NULL};
         for (int i = 0; i < 200; i++) {
                 BUF_CLEANUP struct buf head = {0};
+
                 buf_printf(&head, "#X --account=a%d\n", i);
                 struct submission s = {
                         .submit_user = &p, .head = (char *)(uintptr_t)buf_z(&head), .count = 4};
@@ -115,6 +116,7 @@ static void words_are_one_line(void **state)
                 {"", ""}};
         for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
                 BUF_CLEANUP struct buf out = {0};
+
                 answer_clean(&out, str_of(words[i][0]));
                 assert_string_equal(buf_z(&out), words[i][1]);
         }
@@ -128,5 +130,6 @@ int main(void)
                 cmocka_unit_test(there_are_not_too_many),
                 cmocka_unit_test(words_are_one_line),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,7 @@ struct throttle {
 static void key_of(const struct batch *b, const struct submit_user *p, struct str head, struct buf *out)
 {
         struct str line;
+
         buf_addz(out, p->user ? p->user : "");
         while (b->system->limited_by && head.n && str_cut(&head, '\n', &line))
                 if (batch_contains(line, b->system->limited_by)) {
@@ -42,6 +43,7 @@ static void key_of(const struct batch *b, const struct submit_user *p, struct st
 struct throttle *batch_throttle_find(const struct batch *b, const struct submit_user *p, const char *head)
 {
         BUF_CLEANUP struct buf key = {0};
+
         if (!b->throttles || !head)
                 return NULL;
         key_of(b, p, str_of(head), &key);
@@ -56,6 +58,7 @@ static struct throttle *made(struct batch *b, const struct submit_user *p, const
         BUF_CLEANUP struct buf key = {0};
         struct throttle *j = batch_throttle_find(b, p, head);
         unsigned count = 0;
+
         for (const struct throttle *x = b->throttles; x; x = x->next)
                 count++;
         if (j || count >= THROTTLES_MAX)
@@ -114,6 +117,7 @@ void batch_throttle_full(struct batch *b, struct submission *s, struct str error
         struct throttle *j = made(b, s->submit_user, s->head);
         int64_t now = clock_boot_ms();
         unsigned half = s->count > 1 ? s->count / 2 : 1;
+
         answer_clean(&words, str_head(errors, errors.n < WORDS_KEPT ? errors.n : WORDS_KEPT - 1));
         if (!j->words)
                 log_warn("msg=\"the batch system takes no more for now\" queue=%s error=\"%s\"", b->queue,
@@ -131,6 +135,7 @@ void batch_throttle_full(struct batch *b, struct submission *s, struct str error
 void batch_throttle_taken(struct batch *b, struct submission *s)
 {
         struct throttle *j = s->throttle;
+
         batch_throttle_close(s);
         if (!j || !j->words)
                 return;

@@ -6,6 +6,7 @@ size_t answer_json_values(struct str text)
 {
         size_t values = 1;
         bool quoted = false;
+
         for (size_t i = 0; i < text.n; i++)
                 if (text.p[i] == '"')
                         quoted = !quoted;
@@ -19,6 +20,7 @@ size_t answer_json_values(struct str text)
 void answer_make_utf8(struct str s)
 {
         char *p = (char *)(uintptr_t)s.p;
+
         for (size_t i = 0, n; i < s.n; i += n ? n : 1) {
                 n = str_utf8(str_skip(s, i));
                 if (n == 0 || p[i] == 127 ||
@@ -32,6 +34,7 @@ void answer_make_utf8(struct str s)
 static size_t same_head(struct str line, struct str other)
 {
         size_t head = 0;
+
         for (size_t i = 0; i < line.n && i < other.n && line.p[i] == other.p[i]; i++)
                 if (i > 1 && line.p[i] == ' ' && line.p[i - 1] == ':')
                         head = i + 1;
@@ -42,9 +45,11 @@ void answer_clean(struct buf *out, struct str words)
 {
         struct str line, before = STR_NONE;
         size_t from = out->n;
+
         words = str_head(words, words.n < WORDS_SHOWN ? words.n : WORDS_SHOWN);
         while (str_cut(&words, '\n', &line)) {
                 size_t head = same_head(line, before);
+
                 if (before.p)
                         buf_addz(out, head ? "; " : " ");
                 for (size_t i = head; i < line.n; i++)

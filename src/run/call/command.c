@@ -51,6 +51,7 @@ static void seal(const struct process *c)
 static bool read_all(int fd, struct buf *b)
 {
         struct stat st;
+
         if (fstat(fd, &st) < 0)
                 return false;
         size_t size = st.st_size > COMMAND_OUTPUT_MAX ? COMMAND_OUTPUT_MAX : (size_t)st.st_size;
@@ -64,6 +65,7 @@ static void exited(void *arg, struct child *child, int status)
 {
         struct process *c = arg;
         BUF_CLEANUP struct buf out = {0}, errors = {0};
+
         (void)child;
         seal(c); /* processes that it left running may go on printing */
         bool whole = read_all(c->out, &out);
@@ -85,12 +87,14 @@ static void process_kill(struct process *c, int signo)
 static bool is_large(int fd)
 {
         struct stat st;
+
         return fstat(fd, &st) == 0 && st.st_size > COMMAND_OUTPUT_MAX;
 }
 
 static void on_look(void *arg)
 {
         struct process *c = arg;
+
         if (is_large(c->out) || is_large(c->errors)) {
                 c->large = true;
                 seal(c);
@@ -104,6 +108,7 @@ static void on_look(void *arg)
 static void on_deadline(void *arg)
 {
         struct process *c = arg;
+
         if (c->child) {
                 c->late = true;
                 process_kill(c, SIGKILL);
@@ -116,8 +121,10 @@ static void on_deadline(void *arg)
 int command_input(struct str input)
 {
         int fd = input.n ? memfd_create("input", MFD_CLOEXEC) : -1;
+
         if (fd >= 0 && (fs_write_all(fd, input.p, input.n) < 0 || lseek(fd, 0, SEEK_SET) < 0)) {
                 int error = errno;
+
                 close(fd);
                 errno = error;
                 fd = -1;
@@ -128,6 +135,7 @@ int command_input(struct str input)
 static void process_cancel(struct command *command)
 {
         struct process *c = (struct process *)(void *)command;
+
         if (c->child) {
                 seal(c);
                 process_kill(c, SIGKILL);
@@ -139,6 +147,7 @@ static void process_cancel(struct command *command)
 static void process_end(struct command *command, int64_t grace_ms)
 {
         struct process *c = (struct process *)(void *)command;
+
         if (!c->child || c->late)
                 return; /* it is ending anyway */
         process_kill(c, SIGTERM);
@@ -148,6 +157,7 @@ static void process_end(struct command *command, int64_t grace_ms)
 static void process_complaints(const struct command *command, struct buf *out)
 {
         const struct process *c = (const struct process *)(const void *)command;
+
         read_all(c->errors, out);
 }
 
@@ -155,6 +165,7 @@ struct command *command_run(struct loop *l, const struct args *argv, char *const
                             int64_t timeout_ms, command_done_fn *done, void *arg)
 {
         struct process *c = mem_new(struct process);
+
         c->base.cancel = process_cancel;
         c->base.end = process_end;
         c->base.complaints = process_complaints;
@@ -204,6 +215,7 @@ void command_complaints(const struct command *c, struct buf *out)
 static void wait_for(pid_t pid, int timeout_ms)
 {
         struct pollfd ended = {.fd = pidfd_open(pid, 0), .events = POLLIN};
+
         if (ended.fd >= 0 && poll(&ended, 1, timeout_ms) != 1)
                 kill(-pid, SIGKILL);
         if (ended.fd >= 0)
@@ -217,6 +229,7 @@ void command_now(const struct args *argv, char *const *envp, struct str input, i
         posix_spawn_file_actions_t files;
         posix_spawnattr_t group;
         pid_t pid;
+
         posix_spawn_file_actions_init(&files);
         posix_spawnattr_init(&group);
         posix_spawnattr_setflags(&group, POSIX_SPAWN_SETPGROUP);

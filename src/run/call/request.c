@@ -53,6 +53,7 @@ int request_check(const char *address, bool tls, struct err *err)
 {
         struct str s = str_of(address), host, scheme = tls ? STR("https://") : STR("http://");
         uint64_t port;
+
         if (str_starts(s, STR("unix:/")))
                 return 0;
         if (str_starts(s, STR("http://")))
@@ -74,6 +75,7 @@ struct requests *requests_new(struct loop *l, const struct request_server *s)
         struct requests *r = mem_new(struct requests);
         struct str address = str_of(s->address);
         bool tls = str_starts(address, STR("https://"));
+
         if (tls || str_starts(address, STR("http://")))
                 address = str_skip(address, tls ? strlen("https://") : strlen("http://"));
         MEM_CLEANUP char *z = str_dupz(address);
@@ -111,6 +113,7 @@ static void request_free(struct request *q)
 static void request_cancel(struct command *c)
 {
         struct request *q = (struct request *)(void *)c;
+
         http_call_cancel(q->call);
         request_free(q);
 }
@@ -131,6 +134,7 @@ struct claims {
 static void take_claims(void *arg, const struct json_skim_rows *rows, const struct str *values)
 {
         struct claims *c = arg;
+
         (void)rows;
         str_to_u64(values[0], &c->until_s);
         buf_str(&c->user, values[1]);
@@ -144,6 +148,7 @@ static void read_claims(struct str token, struct claims *ret)
         BUF_CLEANUP struct buf text = {0};
         struct json_skim skim;
         struct str part;
+
         str_cut(&token, '.', &part);
         str_cut(&token, '.', &part);
         base64url_decode(&text, part);
@@ -159,6 +164,7 @@ static int read_token(const struct requests *r, struct buf *out, struct err *err
         const char *file = r->server.token_file;
         BUF_CLEANUP struct buf text = {0};
         int e = fs_read_secret(AT_FDCWD, file, TOKEN_MAX, &text, err);
+
         if (e < 0)
                 return err_prefix(err, e, "no token: %s", file);
         struct str token = str_trim(buf_view(&text));
@@ -182,6 +188,7 @@ static void suspect_token(struct request *q)
         struct claims c = {{0}, 0};
         struct err err;
         const char *user = q->user ? q->user : s->user;
+
         if (!s->token_file || read_token(q->all, &token, &err) < 0)
                 return;
         read_claims(buf_view(&token), &c);
@@ -203,6 +210,7 @@ static void on_row(void *arg, const struct json_skim_rows *rows, const struct st
 {
         struct request *q = arg;
         const struct request_server *s = &q->all->server;
+
         if (!q->out.overflow)
                 s->service->take(s->arg, rows, values, &q->out, &q->errors);
 }
@@ -210,6 +218,7 @@ static void on_row(void *arg, const struct json_skim_rows *rows, const struct st
 static void on_part(void *arg, int status, struct str part)
 {
         struct request *q = arg;
+
         (void)status;
         if (q->head.n < HEAD_KEPT)
                 buf_str(&q->head, str_head(part, HEAD_KEPT - q->head.n));
@@ -229,6 +238,7 @@ static void write_path(const struct request *q, struct buf *out)
         struct str path = str_of(q->paths.v[q->at]);
         const char *const *versions = q->all->server.service->versions;
         ptrdiff_t at = str_search(path, STR(REQUEST_VERSION));
+
         if (at >= 0) {
                 buf_str(out, str_head(path, (size_t)at));
                 buf_addz(out, q->fixed ? q->fixed : versions[q->version]);
@@ -243,6 +253,7 @@ static bool next_version(struct request *q, int status)
 {
         const char *const *versions = q->all->server.service->versions;
         size_t n = 0;
+
         if (!versions || q->fixed)
                 return false;
         if (json_skim_done(&q->skim)) {
@@ -261,6 +272,7 @@ static bool next_version(struct request *q, int status)
 static void request_failed(struct request *q, int status)
 {
         const struct request_service *service = q->all->server.service;
+
         q->status = 1 << 8;
         if (q->errors.n == q->errors_at) {
                 buf_printf(&q->errors, "%s%s answers with HTTP status %d", q->errors.n ? "; " : "",
@@ -276,6 +288,7 @@ static void on_answer(void *arg, int status, struct str body, const struct err *
 {
         struct request *q = arg;
         const struct request_service *service = q->all->server.service;
+
         (void)body;
         q->call = NULL;
         if (status > 0 && next_version(q, status)) {
@@ -316,6 +329,7 @@ static void ask_server(struct request *q)
         const struct request_server *s = &q->all->server;
         BUF_CLEANUP struct buf fields = {0}, token = {0}, path = {0};
         struct err err = {""};
+
         if (s->token_file && read_token(q->all, &token, &err) < 0) {
                 q->status = -1;
                 buf_addz(&q->errors, err.text);
@@ -347,6 +361,7 @@ struct command *request_run(struct requests *r, const struct request_spec *s, co
                             void *arg)
 {
         struct request *q = mem_new(struct request);
+
         q->base.cancel = request_cancel;
         q->all = r;
         q->method = mem_dupz(s->method);
@@ -376,6 +391,7 @@ struct now {
 static void on_now_done(void *arg, int status, struct str out, struct str errors)
 {
         struct now *n = arg;
+
         (void)status, (void)out, (void)errors;
         n->running = NULL;
         loop_stop(n->loop);
@@ -392,6 +408,7 @@ void request_now(const struct request_server *server, const struct request_spec 
         struct now n = {.loop = loop_new()};
         struct requests *r = requests_new(n.loop, server);
         struct timer *late = timer_new(n.loop, on_now_late, &n);
+
         timer_start(late, s->timeout_ms);
         n.running = request_run(r, s, on_now_done, &n);
         loop_run(n.loop);

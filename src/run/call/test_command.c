@@ -25,6 +25,7 @@ struct answer {
 static void on_done(void *arg, int status, struct str out, struct str errors)
 {
         struct answer *a = arg;
+
         a->status = status;
         a->bytes = out.n;
         buf_str(&a->head, str_head(out, out.n < 100 ? out.n : 100));
@@ -42,6 +43,7 @@ static void deinit(struct answer *a)
 static void ask(struct answer *a, const char *script, struct str input, int64_t timeout_ms)
 {
         ARGS_CLEANUP struct args argv = {0};
+
         *a = (struct answer){.loop = loop_new()};
         args_add(&argv, STR("/bin/sh"));
         args_add(&argv, STR("-c"));
@@ -100,6 +102,7 @@ static void what_prints_for_ever_is_ended(void **state)
         snprintf(line, sizeof(line), "/proc/" STR_FMT "/cmdline", STR_ARG(str_trim(buf_view(&a.errors))));
         for (bool left = true; left;) {
                 BUF_CLEANUP struct buf words = {0};
+
                 left = fs_read(AT_FDCWD, line, 100, &words, NULL) == 0 && words.n;
         }
         deinit(&a);
@@ -125,6 +128,7 @@ static void a_last_one_has_its_time(void **state)
                  STR_ARG(str_trim(str_skip(buf_view(&pid), 5))));
         for (bool left = true; left;) { /* of a zombie it is empty */
                 BUF_CLEANUP struct buf words = {0};
+
                 left = fs_read(AT_FDCWD, line, 100, &words, NULL) == 0 && words.n;
         }
         args_deinit(&argv);
@@ -140,5 +144,6 @@ int main(void)
                 cmocka_unit_test(what_prints_for_ever_is_ended),
                 cmocka_unit_test(a_last_one_has_its_time),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

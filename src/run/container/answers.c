@@ -9,10 +9,12 @@
 bool container_probed(enum container_engine e, struct str answer, struct container_host *ret)
 {
         struct str line = STR_NONE, word;
+
         str_cut(&answer, '\n', &line);
         *ret = (struct container_host){.engine = e};
         if (e == CONTAINER_APPTAINER) { /* "apptainer version 1.1.9-1", "singularity-ce version 3.10" */
                 ptrdiff_t blank = str_rfind(line, ' ');
+
                 line = str_skip(line, (size_t)(blank + 1));
                 ret->in_place = true;
         }
@@ -38,6 +40,7 @@ static uint64_t size_of(struct str text)
         } units[] = {{"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}};
         size_t n = 0;
         double value;
+
         while (n < text.n && (text.p[n] == '.' || (text.p[n] >= '0' && text.p[n] <= '9')))
                 n++;
         if (str_to_double(str_head(text, n), &value) != 0)
@@ -52,8 +55,10 @@ void container_each_image(enum container_engine e, struct str answer,
                           void (*fn)(void *arg, struct str name, uint64_t bytes), void *arg)
 {
         struct str line, name;
+
         while (answer.n && str_cut(&answer, '\n', &line)) {
                 BUF_CLEANUP struct buf whole = {0}, kept = {0};
+
                 if (!str_cut(&line, ' ', &name) || str_search(name, STR("<none>")) >= 0)
                         continue;
                 if (e == CONTAINER_APPTAINER) {
@@ -82,6 +87,7 @@ static struct str without_colour(struct str line)
 {
         while (str_starts(line, STR("\033["))) {
                 ptrdiff_t end = str_find(line, 'm');
+
                 if (end < 0)
                         break;
                 line = str_skip(line, (size_t)end + 1);
@@ -103,6 +109,7 @@ struct str container_words(struct str errors)
         static const char *const heads[] = {
                 "Error: ", "docker: ", "FATAL: ", "Error response from daemon: ", NULL};
         struct str line, found = last_line(errors);
+
         for (struct str rest = errors; rest.n && str_cut(&rest, '\n', &line);)
                 if (starts_any(line, heads))
                         found = line;
@@ -136,6 +143,7 @@ bool container_passes(struct str words)
                                               "Bad Gateway",
                                               "Service Unavailable",
                                               "Gateway Time"};
+
         for (size_t i = 0; i < sizeof(phrases) / sizeof(*phrases); i++)
                 if (str_search(words, str_of(phrases[i])) >= 0)
                         return true;
@@ -154,6 +162,7 @@ static const char *const init_heads[] = {"ERROR (catatonit:", "ERROR (drover-ini
 static bool without_hint(struct str tail, struct str *ret)
 {
         struct str last = last_line(tail);
+
         if (!str_starts(last, STR("See 'docker")) && !str_starts(last, STR("Run 'docker")))
                 return false;
         *ret = last_line(str_trim(str_head(tail, (size_t)(last.p - tail.p))));
@@ -166,6 +175,7 @@ static enum container_end apptainer_ended(int exit_code, struct str line)
 {
         static const char *const of_program[] = {"stat ", "exec ", "permission denied", "is a directory",
                                                  NULL};
+
         if (str_starts(line, STR("ERROR")))
                 return exit_code == 1 || exit_code == 255 ? CONTAINER_FAILED : CONTAINER_PROGRAM_ENDED;
         if (exit_code != 255)
@@ -184,6 +194,7 @@ enum container_end container_ended(enum container_engine e, int exit_code, struc
                                    struct str *ret_words)
 {
         struct str last = last_line(tail);
+
         if (exit_code == 0 || e == CONTAINER_NONE)
                 return CONTAINER_PROGRAM_ENDED;
         if (e == CONTAINER_DOCKER)

@@ -28,6 +28,7 @@ __attribute__((format(printf, 2, 3))) static void addf(struct args *a, const cha
 {
         BUF_CLEANUP struct buf b = {0};
         va_list ap;
+
         va_start(ap, fmt);
         buf_vprintf(&b, fmt, ap);
         va_end(ap);
@@ -50,6 +51,7 @@ static void verb_words(const struct container_settings *s, enum container_engine
 static bool has_parent(struct str path)
 {
         struct str part;
+
         while (path.n && str_cut(&path, '/', &part))
                 if (str_eqz(part, ".."))
                         return true;
@@ -60,6 +62,7 @@ int container_image(enum container_engine e, struct str image, struct buf *out, 
 {
         BUF_CLEANUP struct buf name = {0};
         enum image_kind kind = image_name(image, &name);
+
         for (size_t i = 0; i < image.n; i++)
                 if ((unsigned char)image.p[i] <= ' ' || image.p[i] == 127)
                         return err_set(err, -EINVAL, "the image's name has a blank in it");
@@ -90,6 +93,7 @@ bool container_name_read(struct str name, struct run_id *ret)
         MEM_CLEANUP char *z = str_dupz(str_skip(name, (size_t)(str_rfind(name, '-') + 1)));
         unsigned long long request;
         unsigned member, fence, step;
+
         if (!str_starts(name, STR("drover-")) ||
             sscanf(z, "%llu.%u.%u.%u", &request, &member, &fence, &step) != 4)
                 return false;
@@ -102,6 +106,7 @@ bool container_name_read(struct str name, struct run_id *ret)
 static bool plain(const char *word)
 {
         size_t n = strlen(word), name = strcspn(word, "=");
+
         if (n > PLAIN_MAX || name == 0 || name == n || strpbrk(word, "\"'\\#$\n\r") || word[name + 1] == 0 ||
             strchr(" \t", word[name + 1]) || strchr(" \t", word[n - 1]))
                 return false;
@@ -116,6 +121,7 @@ static bool plain(const char *word)
 static bool is_shell_name(const char *word)
 {
         size_t n = strcspn(word, "=");
+
         for (size_t i = 0; i < n; i++)
                 if (!(word[i] == '_' || (word[i] >= 'a' && word[i] <= 'z') ||
                       (word[i] >= 'A' && word[i] <= 'Z') || (i && word[i] >= '0' && word[i] <= '9')))
@@ -138,6 +144,7 @@ void container_environment(const struct container_settings *s, enum container_en
                            struct buf *file, struct args *words, struct args *engine_env)
 {
         bool old = strstr(container_program(s, e), "singularity") != NULL;
+
         if (e == CONTAINER_APPTAINER) {
                 apptainer_environment(old ? "SINGULARITY" : "APPTAINER", envp, engine_env);
                 return;
@@ -168,6 +175,7 @@ static int mountable(const char *path, struct err *err)
 static bool is_below(const char *path, const char *folder)
 {
         size_t n = strlen(folder);
+
         return !strncmp(path, folder, n) && (path[n] == 0 || path[n] == '/');
 }
 
@@ -175,6 +183,7 @@ static bool is_below(const char *path, const char *folder)
 static int covers(const struct container_job *j, enum container_engine e, struct args *out, struct err *err)
 {
         int r = 0;
+
         for (char *const *f = j->covered; r == 0 && f && *f; f++) {
                 r = e == CONTAINER_APPTAINER
                             ? err_set(err, -EINVAL, "cannot mount %s in a container: %s is in it", j->cwd, *f)
@@ -196,6 +205,7 @@ static int mounts(const struct container_settings *s, const struct container_job
 {
         const char *target = j->target ? j->target : j->sandbox;
         int r = mountable(j->sandbox, err);
+
         if (r == 0)
                 r = mountable(target, err);
         if (r == 0 && j->cwd)
@@ -225,6 +235,7 @@ static int mounts(const struct container_settings *s, const struct container_job
         }
         for (size_t i = 0; i < s->mounts.n; i++) {
                 const char *m = s->mounts.v[i], *colon = strchr(m, ':');
+
                 add_word(out, option);
                 if (!colon || !strcmp(colon, ":ro"))
                         addf(out, "%.*s:%s", colon ? (int)(colon - m) : (int)strlen(m), m, m);
@@ -252,6 +263,7 @@ static void user(const struct container_host *h, const struct container_job *j, 
 {
         /* rootless podman maps user ids; keep the user's own, so that files belong to the user */
         bool rootless = h->engine == CONTAINER_PODMAN && h->rootless;
+
         if (rootless && !j->one_id)
                 add_word(out, "--userns=keep-id");
         if (rootless && j->one_id)
@@ -278,6 +290,7 @@ static void podman_only(const struct container_host *h, const struct container_j
                 add_word(out, "--cgroups=disabled");
         if (j->gpus) {
                 struct str rest = str_of(j->gpus), id;
+
                 while (rest.n && str_cut(&rest, ',', &id))
                         addf(out, "--device=nvidia.com/gpu=" STR_FMT, STR_ARG(id));
         }
@@ -293,6 +306,7 @@ static int start_oci(const struct container_settings *s, const struct container_
                      const struct container_job *j, struct args *out, struct err *err)
 {
         const char *network = j->network && *j->network ? j->network : s->network;
+
         verb(s, h->engine, out, "run", "--init", "--interactive", "--pull");
         add_word(out, j->self_removing && s->pull == CONTAINER_MISSING ? "missing"
                       : j->self_removing && s->pull == CONTAINER_ALWAYS
@@ -336,6 +350,7 @@ static int start_apptainer(const struct container_settings *s, const struct cont
 {
         const char *network = j->network && *j->network ? j->network : s->network;
         BUF_CLEANUP struct buf image = {0};
+
         /* --no-home mounts no home, and --home then sets HOME. --silent leaves only errors, since all output
          * goes to the job's standard error. */
         verb(s, CONTAINER_APPTAINER, out, "--silent", *j->program ? "exec" : "run", "--containall",
@@ -376,6 +391,7 @@ int container_start(const struct container_settings *s, const struct container_h
 {
         int r = h->engine == CONTAINER_APPTAINER ? start_apptainer(s, j, out, err)
                                                  : start_oci(s, h, j, out, err);
+
         for (char *const *a = j->argv + 1; r == 0 && j->argv[0] && *a; a++)
                 add_word(out, *a);
         return r;
@@ -419,6 +435,7 @@ void container_pull(const struct container_settings *s, enum container_engine e,
                     struct args *out)
 {
         BUF_CLEANUP struct buf file = {0}, url = {0};
+
         if (e != CONTAINER_APPTAINER) {
                 verb(s, e, out, "pull", "--quiet", image);
         } else if (container_keeps(s, e, image, &file)) {
@@ -438,6 +455,7 @@ void container_exists(const struct container_settings *s, enum container_engine 
                       struct args *out)
 {
         BUF_CLEANUP struct buf file = {0};
+
         if (e != CONTAINER_APPTAINER)
                 verb(s, e, out, "image", "inspect", "--format", "{{.Id}}", image);
         else if (container_keeps(s, e, image, &file)) {
@@ -450,6 +468,7 @@ void container_exists(const struct container_settings *s, enum container_engine 
 void container_images(const struct container_settings *s, enum container_engine e, struct args *out)
 {
         static const char *const find[] = {"-maxdepth", "1", "-name", "*.sif", "-printf", "%f %sB\n"};
+
         if (e != CONTAINER_APPTAINER) {
                 verb(s, e, out, "images", "--format", "{{.Repository}}:{{.Tag}} {{.Size}}");
         } else if (s->folder) {
@@ -464,6 +483,7 @@ void container_list(const struct container_settings *s, enum container_engine e,
                     struct args *out)
 {
         BUF_CLEANUP struct buf filter = {0};
+
         buf_printf(&filter, "label=" CONTAINER_LABEL "=%s", instance);
         if (e != CONTAINER_APPTAINER)
                 verb(s, e, out, "ps", "--all", "--filter", buf_z(&filter), "--format", "{{.Names}}");

@@ -18,6 +18,7 @@ bool container_keeps(const struct container_settings *s, enum container_engine e
 {
         BUF_CLEANUP struct buf name = {0}, file = {0};
         enum image_kind kind = image_name(str_of(image), &name);
+
         if (e != CONTAINER_APPTAINER || !s->folder ||
             !(kind == IMAGE_NAME || str_starts(str_of(image), STR("oras://"))))
                 return false;
@@ -36,6 +37,7 @@ bool container_kept_read(struct str file, struct buf *out)
         file = str_head(file, file.n - strlen(SUFFIX));
         for (size_t i = 0; i < file.n; i++) {
                 char c = file.p[i];
+
                 if (c == '%') {
                         if (hex_read(str_head(str_skip(file, i + 1), 2), &c, 1) < 0)
                                 return false;

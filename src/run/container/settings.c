@@ -56,6 +56,7 @@ static int read_pull(struct container_settings *s, struct str value, struct err 
 {
         static const char *const names[] = {
                 [CONTAINER_MISSING] = "missing", [CONTAINER_NEVER] = "never", [CONTAINER_ALWAYS] = "always"};
+
         for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
                 if (str_eqz(value, names[i])) {
                         s->pull = (enum container_pull)i;
@@ -69,6 +70,7 @@ static int read_pull(struct container_settings *s, struct str value, struct err 
 static int read_mount(struct container_settings *s, struct str value, struct err *err)
 {
         struct str rest = value, from, to;
+
         str_cut(&rest, ':', &from);
         bool ok = str_starts(from, STR("/"));
         if (rest.n && !str_eqz(rest, "ro")) {
@@ -87,6 +89,7 @@ static int read_mount(struct container_settings *s, struct str value, struct err
 static int read_one(struct container_settings *s, const struct run_word *w, struct err *err)
 {
         struct str name = str_of(w->name), value = str_of(w->value);
+
         if (str_eqz(name, "engine"))
                 return read_engine(s, value, err);
         if (str_eqz(name, "pull"))
@@ -118,6 +121,7 @@ int container_settings_read(struct container_settings *s, const struct run_word 
                             struct err *err)
 {
         int r = 0;
+
         *s = (struct container_settings){.automatic = true};
         for (size_t i = 0; i < count && r == 0; i++)
                 r = read_one(s, &words[i], err);
@@ -142,12 +146,14 @@ void container_settings_deinit(struct container_settings *s)
 static bool is_file(struct str image)
 {
         BUF_CLEANUP struct buf name = {0};
+
         return image_name(image, &name) == IMAGE_FILE;
 }
 
 bool container_image_allowed(const struct container_settings *s, enum container_engine e, struct str image)
 {
         MEM_CLEANUP char *z = str_dupz(image);
+
         if (e == CONTAINER_APPTAINER && s->pull == CONTAINER_NEVER && !is_file(image) &&
             !container_keeps(s, e, z, NULL))
                 return false;
@@ -188,6 +194,7 @@ static void add_expression(struct buf *out, const char *pattern)
         };
         struct str s = str_of(pattern);
         bool latest = str_ends(s, STR(":latest"));
+
         for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
                 if (str_starts(s, str_of(heads[i].whole))) {
                         buf_addz(out, heads[i].any);
@@ -230,6 +237,7 @@ static void require_image(const struct container_settings *s, enum container_eng
                 "((TARGET.ContainerImage ?: TARGET.DockerImage) =?= undefined || regexp(\"^(",
                           tail[] = ")$\", TARGET.ContainerImage ?: TARGET.DockerImage)) && ";
         bool files = e == CONTAINER_APPTAINER, never = s->pull == CONTAINER_NEVER && (here || files);
+
         if (never) {
                 buf_addz(out, head);
                 buf_addz(out, files ? "\\\\./.*|/.*|(?!.*://).*\\\\.sif" : "");

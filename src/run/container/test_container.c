@@ -16,6 +16,7 @@
 static void expect(struct args *a, const char *text)
 {
         BUF_CLEANUP struct buf b = {0};
+
         args_join_v2(&b, a);
         assert_string_equal(buf_z(&b), text);
         args_deinit(a);
@@ -49,6 +50,7 @@ static void test_podman(void **state)
         struct container_settings s;
         ARGS_CLEANUP struct args a = {0}, words = {0};
         struct container_job j = job();
+
         (void)state;
         assert_int_equal(container_settings_read(&s, NULL, 0, NULL), 0);
         assert_int_equal(container_start(&s, &podman, &j, &a, NULL), 0);
@@ -144,6 +146,7 @@ static void test_init(void **state)
         struct container_settings s;
         ARGS_CLEANUP struct args a = {0}, seen = {0};
         struct container_job j = job();
+
         (void)state;
         args_add(&seen, STR("--env"));
         args_add(&seen, STR("DROVER_MOUNT_0=1f:2:/s/box"));
@@ -166,6 +169,7 @@ static void test_docker(void **state)
         struct container_settings s;
         ARGS_CLEANUP struct args a = {0};
         struct container_job j = job();
+
         (void)state;
         j.gpus = "0,1";
         j.self_removing = true;
@@ -192,6 +196,7 @@ static void test_apptainer(void **state)
         ARGS_CLEANUP struct args a = {0}, words = {0};
         BUF_CLEANUP struct buf file = {0};
         struct container_job j = job();
+
         (void)state;
         j.target = "/box";
         j.gpus = "0";
@@ -246,6 +251,7 @@ static void test_kept(void **state)
         ARGS_CLEANUP struct args a = {0}, here = {0};
         BUF_CLEANUP struct buf b = {0}, out = {0};
         struct container_job j = job();
+
         (void)state;
         container_settings_read(&s, WORDS({"engine", "apptainer"}, {"pull", "never"}, {"images", "r.org/*"}),
                                 NULL);
@@ -291,6 +297,7 @@ static void test_environment(void **state)
         struct container_settings s = {0};
         ARGS_CLEANUP struct args words = {0};
         BUF_CLEANUP struct buf file = {0};
+
         (void)state;
         container_environment(&s, CONTAINER_PODMAN, env, &file, &words, NULL);
         assert_string_equal(buf_z(&file), "PLAIN=grün x\nS=a*\n");
@@ -306,6 +313,7 @@ static void test_a_command_in_a_container(void **state)
         struct container_command x = {.argv = command, .argc = 2, .terminal = true};
         struct container_settings s = {0};
         ARGS_CLEANUP struct args plain = {0}, checked = {0};
+
         (void)state;
         container_exec(&s, CONTAINER_DOCKER, "box", &x, &plain);
         expect(&plain, "docker exec --tty box ps a");
@@ -321,6 +329,7 @@ static void test_variables_of_its_init(void **state)
         struct container_settings s = {0};
         ARGS_CLEANUP struct args words = {0}, own = {0};
         BUF_CLEANUP struct buf file = {0};
+
         (void)state;
         container_environment(&s, CONTAINER_DOCKER, env, &file, &words, NULL);
         assert_string_equal(buf_z(&file), "DROVER_MOUNTS=1\n");
@@ -334,6 +343,7 @@ static void refused(const struct run_word *words, size_t count, const char *text
 {
         struct container_settings s;
         struct err err = {""};
+
         assert_int_equal(container_settings_read(&s, words, count, &err), -EINVAL);
         assert_non_null(strstr(err.text, text));
         container_settings_deinit(&s);
@@ -342,6 +352,7 @@ static void refused(const struct run_word *words, size_t count, const char *text
 static void test_settings(void **state)
 {
         struct container_settings s;
+
         (void)state;
         refused(WORDS({"engine", "lxc"}), "engine is auto");
         refused(WORDS({"pull", "sometimes"}), "pull is missing");
@@ -375,6 +386,7 @@ static void test_settings(void **state)
 static void test_image(void **state)
 {
         BUF_CLEANUP struct buf b = {0};
+
         (void)state;
         assert_int_equal(container_image(CONTAINER_PODMAN, STR("tool"), &b, NULL), 0);
         assert_string_equal(buf_z(&b), "docker.io/library/tool:latest");
@@ -397,6 +409,7 @@ static void test_names(void **state)
 {
         struct run_id id = {7, 42, 3, 1, 0}, got;
         char name[96];
+
         (void)state;
         container_name("01234567-89ab", id, name);
         assert_string_equal(name, "drover-01234567-7.42.3.1");
@@ -411,6 +424,7 @@ static void test_answers(void **state)
 {
         struct container_host h;
         BUF_CLEANUP struct buf b = {0};
+
         (void)state;
         assert_true(container_probed(CONTAINER_PODMAN, STR("4.3.1 runc false\n"), &h));
         assert_false(h.in_place || h.rootless);
@@ -434,6 +448,7 @@ static void ends(enum container_engine e, int code, const char *tail, enum conta
                  const char *words)
 {
         struct str got = STR_NONE;
+
         assert_int_equal(container_ended(e, code, str_of(tail), &got), end);
         if (end != CONTAINER_PROGRAM_ENDED)
                 assert_true(str_eqz(got, words));
@@ -486,9 +501,11 @@ static void test_ends_of_apptainer(void **state)
                  "0x000001fffeffffff",
                  "\n\033[0m"},
         };
+
         (void)state;
         for (size_t i = 0; i < sizeof(said) / sizeof(*said); i++) {
                 BUF_CLEANUP struct buf tail = {0};
+
                 buf_printf(&tail, "mine\n%s%s%s", said[i].code == 1 ? "\033[91m" : "", said[i].words,
                            said[i].around);
                 ends(CONTAINER_APPTAINER, said[i].code, buf_z(&tail), said[i].end, said[i].words);
@@ -527,6 +544,7 @@ static void test_what_passes(void **state)
                 "on "
                 "192.0.2.1:53: server misbehaving",
                 "Error: writing blob: write /var/tmp/x: no space left on device"};
+
         (void)state;
         for (size_t i = 0; i < sizeof(stay) / sizeof(*stay); i++)
                 assert_false(container_passes(str_of(stay[i])));
@@ -581,5 +599,6 @@ int main(void)
                 cmocka_unit_test(test_ends),
                 cmocka_unit_test(test_ends_of_apptainer),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

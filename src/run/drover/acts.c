@@ -38,6 +38,7 @@ struct remote_acts {
 void remote_act_on(struct remote *f, uint64_t request, uint32_t member, enum remote_act what)
 {
         struct buf *b = &f->acts->acts[what];
+
         buf_printf(b, "%s\"%llu.%u\"", b->n ? "," : "", (unsigned long long)request, member);
         timer_start(f->later, 0);
 }
@@ -50,10 +51,12 @@ void remote_act(struct remote_task *t, enum remote_act what)
 static void on_acted(void *arg, int status, struct str body, const struct err *err)
 {
         struct remote *f = arg;
+
         (void)body;
         f->acts->act = NULL;
         if (status <= 0 || remote_later(status)) { /* repeated, with what was added since */
                 struct buf *b = &f->acts->acts[f->acts->acting];
+
                 if (b->n)
                         buf_char(&f->acts->acting_ids, ',');
                 buf_str(&f->acts->acting_ids, buf_view(b));
@@ -71,6 +74,7 @@ static void on_acted(void *arg, int status, struct str body, const struct err *e
 static void take_ids(struct buf *from, struct buf *to)
 {
         struct str rest = buf_view(from), one;
+
         for (unsigned n = 0; n < ACT_MAX && rest.n && str_cut(&rest, ',', &one); n++)
                 buf_printf(to, "%s" STR_FMT, to->n ? "," : "", STR_ARG(one));
         buf_consume(from, from->n - rest.n);
@@ -79,8 +83,10 @@ static void take_ids(struct buf *from, struct buf *to)
 static void send_acts(struct remote *f)
 {
         static const char *const names[] = {"remove", "suspend", "resume", "hold", "release"};
+
         for (int i = 0; i < REMOTE_ACTS && !f->acts->act; i++) {
                 BUF_CLEANUP struct buf body = {0}, path = {0};
+
                 if (!f->acts->acts[i].n)
                         continue;
                 f->acts->acting = (enum remote_act)i;
@@ -117,12 +123,14 @@ static void keep_signal(struct remote *f, struct str id, unsigned number)
         struct str request;
         struct set members = {0};
         uint64_t n = 0;
+
         if (!str_cut(&id, '.', &request) || str_to_u64(request, &n) != 0)
                 return;
         const struct remote_request *r = idmap_get(f->table.requests, n);
         if (r && set_parse(&members, id, r->count) == 0) {
                 SET_FOREACH (&members, m) {
                         struct remote_task *t = r->tasks[m];
+
                         if (!t || t->state != REMOTE_IN)
                                 continue;
                         t->signals |= UINT64_C(1) << (number - 1);
@@ -136,6 +144,7 @@ static unsigned number_of(struct str line)
 {
         struct str number = line;
         uint64_t n = 0;
+
         str_cut(&line, ' ', &number);
         return str_to_u64(number, &n) == 0 && n >= 1 && n <= SIGNAL_MAX ? (unsigned)n : 1;
 }
@@ -146,6 +155,7 @@ static void on_signalled(void *arg, int status, struct str body, const struct er
         struct buf sent = f->acts->signalled;
         json_t *doc = status == 200 ? remote_json(body) : NULL, *one;
         size_t i;
+
         f->acts->signalled = (struct buf){0};
         f->acts->signalling = NULL;
         if (status == HTTP_NOT_SENT || remote_later(status)) {
@@ -174,10 +184,12 @@ static void send_signals(struct remote *f)
 {
         struct str rest = buf_view(&f->acts->signals), line, first = STR_NONE;
         BUF_CLEANUP struct buf body = {0}, path = {0}, ids = {0};
+
         if (f->acts->signalling || !rest.n)
                 return;
         for (unsigned n = 0; n < ACT_MAX && rest.n; n++) {
                 struct str next = rest, number, id;
+
                 str_cut(&next, '\n', &line);
                 id = line;
                 str_cut(&id, ' ', &number);
@@ -209,6 +221,7 @@ static void on_taken(void *arg, int status, struct str body, const struct err *e
 {
         struct remote *f = arg;
         struct set members = f->acts->taking_members;
+
         (void)body;
         f->acts->take = NULL;
         f->acts->taking_members = (struct set){0};
@@ -227,11 +240,13 @@ static void next_taken(struct remote *f)
 {
         BUF_CLEANUP struct buf lines = f->acts->taken;
         struct str rest = buf_view(&lines), line;
+
         f->acts->taken = (struct buf){0};
         f->acts->taking = 0;
         while (rest.n && str_cut(&rest, '\n', &line)) {
                 struct str member = line, number;
                 uint64_t request = 0, m = 0;
+
                 str_cut(&member, ' ', &number);
                 if (str_to_u64(number, &request) != 0 || str_to_u64(member, &m) != 0)
                         continue;
@@ -247,6 +262,7 @@ static void next_taken(struct remote *f)
 static void send_taken(struct remote *f)
 {
         BUF_CLEANUP struct buf path = {0}, body = {0};
+
         if (f->acts->take || !f->acts->taken.n)
                 return;
         next_taken(f);

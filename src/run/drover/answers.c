@@ -16,6 +16,7 @@ json_t *remote_json(struct str body)
 void remote_words(struct buf *out, struct str words)
 {
         size_t from = out->n;
+
         words = str_head(words, WORDS_BYTES);
         for (size_t i = 0; i < words.n; i++)
                 buf_char(out, (unsigned char)words.p[i] < ' ' ? ' ' : words.p[i]);
@@ -26,6 +27,7 @@ void remote_error(struct buf *out, int status, struct str body)
 {
         json_t *doc = remote_json(body);
         const char *message = json_string_value(json_object_get(json_object_get(doc, "error"), "message"));
+
         if (message)
                 remote_words(out, str_of(message));
         else

@@ -37,6 +37,7 @@
 static const char *name_of(const struct remote_checkpoint *k, size_t i)
 {
         const char *z = json_string_value(json_object_get(json_array_get(k->list, i), "Name"));
+
         return z ? z : "";
 }
 
@@ -50,6 +51,7 @@ static bool is_fit(const char *name)
 {
         BUF_CLEANUP struct buf path = {0};
         bool agent_s = str_starts(str_of(name), STR(".drover_")) && !is_stream(name);
+
         return !agent_s && !strchr(name, '\n') && remote_path_in(&path, ".", name) == 0;
 }
 
@@ -76,6 +78,7 @@ static void give_up(struct remote_task *t, const char *why)
 static const char *own_stream(const struct remote_task *t, const char *name, bool *ret_append)
 {
         bool out = !strcmp(name, STREAM "0");
+
         *ret_append = out ? t->out_append : t->err_append;
         return out ? t->out : !strcmp(name, STREAM "1") ? t->err : NULL;
 }
@@ -85,6 +88,7 @@ static int new_file(const struct remote_task *t, size_t i)
         BUF_CLEANUP struct buf name = {0};
         const json_t *mode = json_object_get(json_array_get(t->checkpoint->list, i), "Mode");
         mode_t bits = ((mode_t)json_integer_value(mode) & 0777) | (t->remote->user ? 0644 : 0600);
+
         if (!is_fit(name_of(t->checkpoint, i)))
                 return -EINVAL;
         int dir = open(t->sandbox, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -105,6 +109,7 @@ static void fetch_next(struct remote_task *t);
 static void arrived(struct remote_task *t)
 {
         struct remote_checkpoint *k = t->checkpoint;
+
         k->at++;
         t->dirty |= k->at == json_array_size(k->list); /* ask whether it is still the latest */
         if (!t->dirty)
@@ -115,6 +120,7 @@ static void on_file(void *arg, int status, struct str body, const struct err *er
 {
         struct remote_task *t = arg;
         BUF_CLEANUP struct buf why = {0};
+
         t->call = NULL;
         close(t->fd);
         t->fd = -1;
@@ -139,6 +145,7 @@ static void fetch_next(struct remote_task *t)
         BUF_CLEANUP struct buf path = {0};
         const char *name = name_of(t->checkpoint, t->checkpoint->at);
         int fd = new_file(t, t->checkpoint->at);
+
         if (fd < 0) {
                 give_up(t, strerror(-fd));
                 return;
@@ -167,6 +174,7 @@ static void fetch_next(struct remote_task *t)
 static int copy_into(const char *from, int to)
 {
         int in = open(from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
         if (in < 0)
                 return errno == ENOENT ? 0 : -errno;
         int r = fs_copy(in, to, NULL);
@@ -178,6 +186,7 @@ static int copy_into(const char *from, int to)
 static int join_stream(const struct remote_task *t, struct str came, struct str ours)
 {
         BUF_CLEANUP struct buf there = {0}, here = {0}, all = {0};
+
         buf_printf(&there, "%s/" STR_FMT, t->sandbox, STR_ARG(came));
         buf_printf(&here, "%s/" STR_FMT, t->sandbox, STR_ARG(ours));
         buf_printf(&all, "%s" ALL, buf_z(&there));
@@ -200,6 +209,7 @@ static void write_names(const struct remote_task *t, struct buf *names, struct b
                 const char *name = name_of(t->checkpoint, i);
                 bool append = false;
                 const char *ours = is_stream(name) ? own_stream(t, name, &append) : name;
+
                 if (!ours || *ours == '/')
                         continue;
                 name_here(t, i, &here);
@@ -212,6 +222,7 @@ static void write_names(const struct remote_task *t, struct buf *names, struct b
 static void joined(struct remote_task *t, const char *why)
 {
         BUF_CLEANUP struct buf names = {0}, joins = {0};
+
         if (t->state != REMOTE_IN || !t->checkpoint)
                 return;
         if (why) {
@@ -229,6 +240,7 @@ static void on_joined(void *arg, int status, struct str out, struct str errors)
 {
         struct remote_task *t = arg;
         BUF_CLEANUP struct buf why = {0};
+
         (void)out;
         t->user_command = NULL;
         if (status != 0)
@@ -247,6 +259,7 @@ static void join_by_user(struct remote_task *t, struct str lines)
                                      "done\n";
         const char *words[] = {t->sandbox, NULL};
         const struct user_command_spec s = {.input = lines, .timeout_ms = JOIN_MS};
+
         t->user_command = remote_user_run(t->remote->user, script, words, &s, on_joined, t);
 }
 
@@ -255,6 +268,7 @@ static void complete(struct remote_task *t)
         BUF_CLEANUP struct buf names = {0}, joins = {0};
         struct str came, ours;
         int r = 0;
+
         write_names(t, &names, &joins);
         if (joins.n && t->remote->user) {
                 join_by_user(t, buf_view(&joins));
@@ -271,8 +285,10 @@ static void remove_old(struct remote_task *t, size_t count)
 {
         size_t *most = &t->checkpoint_most[t->checkpoint_turn & 1];
         int dir = open(t->sandbox, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
         for (size_t i = 0; dir >= 0 && i < *most; i++) {
                 BUF_CLEANUP struct buf name = {0};
+
                 name_here(t, i, &name);
                 unlinkat(dir, buf_z(&name), 0);
                 buf_addz(&name, ALL);
@@ -299,6 +315,7 @@ bool remote_checkpoint_bring(struct remote_task *t, const json_t *job)
 {
         const json_t *list = json_object_get(json_object_get(job, "ad"), "DroverCheckpoint");
         size_t n = json_array_size(list);
+
         if (t->state != REMOTE_IN || t->call || t->dirty || t->killing || t->remote->shared || n == 0 ||
             n > REMOTE_FILES_MAX)
                 return t->call || t->dirty;

@@ -22,11 +22,13 @@
 static void refused(struct remote_request *r, int status, struct str body)
 {
         BUF_CLEANUP struct buf why = {0};
+
         if (status == 404) /* the request has ended */
                 return;
         remote_error(&why, status, body);
         for (size_t i = 0; i < r->count; i++) {
                 struct remote_task *t = r->tasks[i];
+
                 if (!t || t->state != REMOTE_IN)
                         continue;
                 if (t->begun) {
@@ -45,6 +47,7 @@ static void on_synced(void *arg, int status, struct str body, const struct err *
 {
         struct remote_request *r = arg;
         struct remote *f = r->remote;
+
         r->call = NULL;
         if (status <= 0 || remote_later(status)) {
                 r->syncing->fresh = true;
@@ -60,6 +63,7 @@ static void on_synced(void *arg, int status, struct str body, const struct err *
 void remote_credential_sync(struct remote_request *r)
 {
         struct remote_credential *c = r->credentials;
+
         while (c && !c->fresh)
                 c = c->next;
         if (!c || r->call || r->lease_over)

@@ -16,6 +16,7 @@ void remote_credentials_free(struct remote_credential **list)
 {
         while (*list) {
                 struct remote_credential *c = *list;
+
                 *list = c->next;
                 credential_free(c);
         }
@@ -24,6 +25,7 @@ void remote_credentials_free(struct remote_credential **list)
 void remote_credential_set(struct remote_credential **list, const struct run_credential *from)
 {
         struct remote_credential *c = *list;
+
         while (c && strcmp(c->name, from->name) != 0)
                 c = c->next;
         if (c && !strcmp(c->type, from->type) && str_eq(buf_view(&c->data), from->data))

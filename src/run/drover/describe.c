@@ -58,11 +58,13 @@ static int add_folder(struct remote_files *files, const char *dir, const char *i
         DIR *d = depth > DEPTH_MAX ? NULL : opendir(dir);
         struct dirent *e;
         int r = 0;
+
         if (!d)
                 return depth > DEPTH_MAX ? -ELOOP : errno == ENOENT ? 0 : -errno;
         while (r == 0 && (e = readdir(d))) {
                 BUF_CLEANUP struct buf path = {0}, name = {0};
                 struct stat st;
+
                 if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
                     (depth == 0 && str_starts(str_of(e->d_name), STR(".drover_"))))
                         continue;
@@ -82,6 +84,7 @@ static int add_folder(struct remote_files *files, const char *dir, const char *i
 static bool beneath(struct str path, const char *dir)
 {
         struct str d = str_of(dir);
+
         return str_starts(path, d) && path.n > d.n + 1 && path.p[d.n] == '/';
 }
 
@@ -90,6 +93,7 @@ static bool of_the_system(struct str path)
 {
         static const char *const dirs[] = {"/bin",   "/sbin", "/usr", "/lib",  "/lib64",
                                            "/lib32", "/opt",  "/nix", "/snap", "/etc"};
+
         for (size_t i = 0; i < sizeof(dirs) / sizeof(*dirs); i++)
                 if (beneath(path, dirs[i]))
                         return true;
@@ -101,6 +105,7 @@ static bool of_the_system(struct str path)
 static bool add_outside(struct remote_task *t, const char *path, const char *name)
 {
         struct stat st;
+
         if (t->remote->user) { /* the user's script looks for it */
                 *(strcmp(name, PROGRAM) != 0 ? &t->stdin : &t->program) = mem_dupz(path);
                 return false;
@@ -124,6 +129,7 @@ static void add_attribute(struct remote_task *t, const char *name, const struct 
 static void text(struct remote_task *t, const char *name, struct str value)
 {
         BUF_CLEANUP struct buf b = {0};
+
         buf_str(&b, value);
         add_attribute(t, name, &b, true);
 }
@@ -131,6 +137,7 @@ static void text(struct remote_task *t, const char *name, struct str value)
 static void expression(struct remote_task *t, const char *name, struct str value)
 {
         BUF_CLEANUP struct buf b = {0};
+
         buf_str(&b, value);
         add_attribute(t, name, &b, false);
 }
@@ -138,6 +145,7 @@ static void expression(struct remote_task *t, const char *name, struct str value
 static void number(struct remote_task *t, const char *name, uint64_t value)
 {
         BUF_CLEANUP struct buf b = {0};
+
         buf_printf(&b, "%llu", (unsigned long long)value);
         add_attribute(t, name, &b, false);
 }
@@ -148,6 +156,7 @@ static bool is_place_s(const struct remote_user *u, const struct run_spec *s, st
         static const char *const names[] = {
                 SHEPHERD_MARKER, "DROVER_QUEUE=", "DROVER_CPUS=", "PATH=/usr/local/bin:/usr/bin:/bin"};
         struct str name = STR_NONE, value = word;
+
         for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
                 if (str_starts(word, str_of(names[i])))
                         return true;
@@ -168,6 +177,7 @@ static void words(struct remote_task *t, const struct run_spec *s)
 {
         ARGS_CLEANUP struct args args = {0}, env = {0};
         BUF_CLEANUP struct buf b = {0};
+
         for (char *const *v = s->argv; v && *v; v++)
                 if (v != s->argv)
                         args_add(&args, str_of(*v));
@@ -196,6 +206,7 @@ static void wishes(struct remote_task *t, const struct run_spec *s)
         for (size_t i = 0; i < s->word_count; i++) {
                 struct str value = str_of(s->words[i].value);
                 int64_t n;
+
                 if (str_to_i64(value, &n) == 0)
                         expression(t, s->words[i].name, value);
                 else
@@ -226,9 +237,11 @@ static void checkpoints(struct remote_task *t, const struct run_checkpoints *c)
 static void streams(struct remote_task *t, const struct run_spec *s, bool shared)
 {
         const char *const names[2] = {"out", "err"};
+
         for (int i = 0; i < 2; i++) {
                 BUF_CLEANUP struct buf b = {0};
                 const char *path = i ? s->stderr_path : s->stdout_path;
+
                 if (!path || !strcmp(path, "/dev/null"))
                         continue;
                 int which = i && s->flags & RUN_STDERR_IS_STDOUT ? 0 : i;
@@ -250,6 +263,7 @@ static void program(struct remote_task *t, const struct run_spec *s, bool shared
 {
         BUF_CLEANUP struct buf name = {0};
         struct str path = str_of(s->path);
+
         expression(t, "TransferExecutable", STR("false"));
         if (!shared && beneath(path, s->sandbox)) {
                 buf_printf(&name, "." STR_FMT, STR_ARG(str_skip(path, strlen(s->sandbox))));
@@ -266,6 +280,7 @@ static void program(struct remote_task *t, const struct run_spec *s, bool shared
 static void input(struct remote_task *t, const struct run_spec *s, bool shared)
 {
         struct str path = str_of(s->stdin_path);
+
         if (!path.n || str_eqz(path, "/dev/null"))
                 return;
         if (!shared && beneath(path, s->sandbox))
@@ -297,9 +312,11 @@ static void carried(struct remote_task *t, const struct run_delegation *d)
 static void environment(struct remote_task *t, const struct run_spec *s)
 {
         const struct run_delegation *d = &s->delegation;
+
         for (size_t i = 0; i < d->attribute_count; i++) {
                 struct str v = str_of(d->attributes[i].value);
                 bool conda = !strcasecmp(d->attributes[i].name, "CondaEnv");
+
                 if ((!conda && strcasecmp(d->attributes[i].name, "PythonEnv") != 0) || v.n < 3 ||
                     v.p[0] != '"' || v.p[v.n - 1] != '"' || memchr(v.p, '\\', v.n))
                         continue;
@@ -327,6 +344,7 @@ static const char *requirements(const struct run_delegation *d)
 static void places(struct remote_task *t, const struct run_spec *s, bool shared)
 {
         BUF_CLEANUP struct buf b = {0};
+
         number(t, "JobUniverse", 5);
         if (shared) {
                 buf_addz(&b, "TARGET.FileSystemDomain == ");
@@ -357,6 +375,7 @@ static void origin(struct remote_task *t, const struct run_spec *s)
 {
         struct buf b = {0};
         struct json j = {.out = &b};
+
         json_kstrz(&j, "servers", s->delegation.servers);
         json_kstrz(&j, "owner", s->delegation.owner);
         json_kstrz(&j, "label", s->delegation.label);
@@ -396,6 +415,7 @@ void remote_words_like(struct remote_task *t, const struct run_spec *s)
 void remote_describe(struct remote_task *t, const struct run_spec *s)
 {
         bool shared = t->remote->shared || s->cwd;
+
         if (s->delegation.hops_left == 0) {
                 remote_fail(
                         t, "path", ELOOP,

@@ -36,6 +36,7 @@ static struct remote_task *find_task(struct remote *f, struct run_id id)
 static void drover_submit(struct runner *r, const struct run_spec *spec)
 {
         struct remote *f = self(r);
+
         if (find_task(f, spec->id))
                 return;
         struct remote_task *t = remote_task_new(f, spec->id);
@@ -47,6 +48,7 @@ static void drover_submit(struct runner *r, const struct run_spec *spec)
 static void drover_kill(struct runner *r, struct run_id id, uint64_t grace_ms)
 {
         struct remote_task *t = find_task(self(r), id);
+
         (void)grace_ms; /* the last agent has its own grace */
         if (t)
                 remote_kill(t, RUN_KILLED);
@@ -55,6 +57,7 @@ static void drover_kill(struct runner *r, struct run_id id, uint64_t grace_ms)
 static void drover_suspend(struct runner *r, struct run_id id)
 {
         struct remote_task *t = find_task(self(r), id);
+
         if (!t || t->suspended)
                 return;
         t->suspended = true;
@@ -66,6 +69,7 @@ static void drover_suspend(struct runner *r, struct run_id id)
 static void drover_resume(struct runner *r, struct run_id id)
 {
         struct remote_task *t = find_task(self(r), id);
+
         if (!t || !t->suspended)
                 return;
         t->suspended = false;
@@ -77,6 +81,7 @@ static void drover_resume(struct runner *r, struct run_id id)
 static void drover_hold(struct runner *r, struct run_id id)
 {
         struct remote_task *t = find_task(self(r), id);
+
         if (!t || t->begun || t->waits)
                 return;
         t->waits = true;
@@ -87,6 +92,7 @@ static void drover_hold(struct runner *r, struct run_id id)
 static void drover_release(struct runner *r, struct run_id id)
 {
         struct remote_task *t = find_task(self(r), id);
+
         if (!t || !t->waits)
                 return;
         t->waits = false;
@@ -97,6 +103,7 @@ static void drover_release(struct runner *r, struct run_id id)
 static void drover_signal(struct runner *r, struct run_id id, int signal)
 {
         struct remote_task *t = find_task(self(r), id);
+
         if (!t || t->state > REMOTE_IN || t->killing || signal < 1 || signal > 64)
                 return;
         if (t->state == REMOTE_IN) { /* the other server knows whether it runs */
@@ -112,6 +119,7 @@ static void drover_credential(struct runner *r, struct run_id id, const struct r
 {
         struct remote *f = self(r);
         struct remote_task *t = find_task(f, id);
+
         if (!t || t->state == REMOTE_OVER)
                 return;
         remote_credential_set(t->in ? &t->in->credentials : &t->credentials, c);
@@ -126,8 +134,10 @@ static void drover_quote(struct runner *r, const struct run_spec *spec)
 static void drover_status(struct runner *r, const struct run_id *ids, size_t count)
 {
         struct remote *f = self(r);
+
         for (size_t i = 0; i < count; i++) {
                 struct remote_task *t = find_task(f, ids[i]);
+
                 if (t)
                         remote_tell(f, t, true);
         }
@@ -138,6 +148,7 @@ static void forget(struct remote_task *t)
         struct remote *f = t->remote;
         struct remote_request *in = t->in;
         uint32_t member = t->member;
+
         if (remote_number(t)) {
                 if (t->state != REMOTE_OVER || t->result.state != RUN_ENDED)
                         remote_act(t, REMOTE_REMOVE); /* not wanted any more */
@@ -154,6 +165,7 @@ static void drover_forget(struct runner *r, struct run_id id)
 {
         struct remote *f = self(r);
         struct remote_task *t = find_task(f, id);
+
         if (t)
                 t->forgotten = f->gathering = true;
 }
@@ -172,6 +184,7 @@ static int drover_where(struct runner *r, struct run_id id, struct run_where *re
 {
         struct remote_task *t = find_task(self(r), id);
         static const char *const words[] = {"sending", "sending", "sending", "delegated", "fetching", "over"};
+
         if (!t)
                 return -ENOENT;
         *ret = (struct run_where){.word = words[t->state], .hops = str_of(t->hops)};
@@ -187,6 +200,7 @@ static int drover_output(struct runner *r, struct run_id id, const struct run_ou
 {
         struct remote *f = self(r);
         const struct remote_task *t = find_task(f, id);
+
         return t ? remote_output(f, t, q, number, fn, arg) : -ENOENT;
 }
 
@@ -194,6 +208,7 @@ static int drover_output(struct runner *r, struct run_id id, const struct run_ou
 static void drover_flush(struct runner *r)
 {
         struct remote *f = self(r);
+
         if (f->gathering) {
                 f->gathering = false;
                 timer_start(f->later, 0);
@@ -216,6 +231,7 @@ static void drover_close(struct runner *r, bool kill_all)
 static int drover_open(const struct runner_config *c, struct runner **ret, struct err *err)
 {
         struct remote *f;
+
         if (c->user_commands)
                 return remote_users_open(c, ret, err);
         int r = remote_open(c, NULL, &f, err);

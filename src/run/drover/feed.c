@@ -43,6 +43,7 @@ static void happened(struct remote *f, const json_t *e)
         struct remote_request *r = idmap_get(f->table.requests, request);
         const char *members = json_string_value(json_object_get(e, "members"));
         struct set some = {0};
+
         if (!r || !name)
                 return;
         for (size_t i = 0; i < sizeof(quiet) / sizeof(*quiet); i++)
@@ -67,6 +68,7 @@ static void on_feed(void *arg, int status, struct str body, const struct err *er
         json_t *next = json_object_get(doc, "next");
         BUF_CLEANUP struct buf why = {0};
         size_t i;
+
         f->polls[REMOTE_FEED] = NULL;
         if (!json_is_integer(next)) { /* also when the log does not reach back so far: looks at all tasks */
                 if (status)
@@ -77,6 +79,7 @@ static void on_feed(void *arg, int status, struct str body, const struct err *er
                         f, "its log has gone back"); /* restored from an older copy: looks at all tasks */
         } else {
                 bool any = (uint64_t)json_integer_value(next) > f->feed->cursor;
+
                 json_array_foreach (json_object_get(doc, "events"), i, e)
                         happened(f, e);
                 f->feed->cursor = (uint64_t)json_integer_value(next);
@@ -89,6 +92,7 @@ static void on_feed(void *arg, int status, struct str body, const struct err *er
 static void ask_feed(struct remote *f)
 {
         BUF_CLEANUP struct buf path = {0};
+
         buf_printf(&path, "/v1/events?after=%llu&timeout_ms=%d", (unsigned long long)f->feed->cursor,
                    FEED_MS);
         f->feed->asked_ms = clock_boot_ms();
@@ -98,6 +102,7 @@ static void ask_feed(struct remote *f)
 static uint64_t count_of(const json_t *doc, const char *name)
 {
         json_int_t n = json_integer_value(json_object_get(doc, name));
+
         return n > 0 ? (uint64_t)n : 0;
 }
 
@@ -116,6 +121,7 @@ static void on_room(void *arg, int status, struct str body, const struct err *er
 {
         struct remote *f = arg;
         json_t *doc = status == 200 ? remote_json(body) : NULL;
+
         f->polls[REMOTE_ROOM] = NULL;
         if (doc)
                 f->feed->capacity = (struct run_capacity){
@@ -146,12 +152,14 @@ static void on_paths(void *arg, int status, struct str body, const struct err *e
         struct remote *f = arg;
         json_t *doc = status == 200 ? remote_json(body) : NULL, *one;
         size_t i;
+
         f->polls[REMOTE_PATHS] = NULL;
         json_array_foreach (json_object_get(doc, "paths"), i, one) {
                 struct remote_request *r = idmap_get(f->table.requests, count_of(one, "request"));
                 uint64_t member = count_of(one, "member");
                 struct remote_task *t = r && member < r->count ? r->tasks[member] : NULL;
                 json_t *hops = json_object_get(one, "hops");
+
                 if (!t || !json_is_array(hops))
                         continue;
                 remote_set_hops(t, hops);
@@ -179,6 +187,7 @@ static void on_why(void *arg, int status, struct str body, const struct err *err
         struct remote_request *r = idmap_get(f->table.requests, f->feed->why_of);
         BUF_CLEANUP struct buf all = {.max = 64 << 10}, why = {0};
         size_t i;
+
         f->polls[REMOTE_WHY] = NULL;
         json_array_foreach (json_object_get(doc, "text"), i, line)
                 if (json_is_string(line) && i < WHY_LINES)
@@ -201,6 +210,7 @@ static void ask_why(struct remote *f, int64_t now)
 {
         BUF_CLEANUP struct buf path = {0};
         struct remote_request *next = NULL;
+
         if (f->polls[REMOTE_WHY])
                 return;
         for (struct remote_request *r = f->table.sent; r; r = r->next) {
@@ -222,6 +232,7 @@ static void ask_why(struct remote *f, int64_t now)
 void remote_feed_look(struct remote *f, int64_t now)
 {
         BUF_CLEANUP struct buf path = {0};
+
         if (!f->polls[REMOTE_FEED] && now - f->feed->asked_ms >= QUICK_MS)
                 ask_feed(f);
         if (!f->polls[REMOTE_ROOM] && now - f->feed->room_ms >= ROOM_MS) {
@@ -252,6 +263,7 @@ uint64_t remote_feed_cursor(const struct remote *f)
 struct run_capacity remote_capacity(const struct remote *f)
 {
         struct run_capacity c = f->feed->capacity;
+
         c.known = c.known && f->link.up;
         return c;
 }

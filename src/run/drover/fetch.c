@@ -22,6 +22,7 @@ static int put_output(const struct remote_task *t, const char *from, const char 
 {
         BUF_CLEANUP struct buf to = {0}, dir = {0};
         bool appending;
+
         if (remote_destination(t, t->sandbox, name, &to, &appending) < 0)
                 return -EINVAL;
         buf_str(&dir, str_head(buf_view(&to), (size_t)str_rfind(buf_view(&to), '/')));
@@ -30,6 +31,7 @@ static int put_output(const struct remote_task *t, const char *from, const char 
                 return r;
         if (appending) {
                 BUF_CLEANUP struct buf mark = {0};
+
                 buf_printf(&mark, "%s/%s.at", t->sandbox, name);
                 return append_once(from, buf_z(&to), buf_z(&mark));
         }
@@ -43,8 +45,10 @@ static int put_shared(const struct remote_task *t)
 {
         static const char *const names[] = {"out", "err"};
         int r = 0;
+
         for (int i = 0; i < 2 && r == 0; i++) {
                 BUF_CLEANUP struct buf path = {0}, name = {0};
+
                 buf_printf(&name, ".drover_hop.%u.%s", t->id.step, names[i]);
                 buf_printf(&path, "%s/%s", t->sandbox, buf_z(&name));
                 if (access(buf_z(&path), F_OK) == 0)
@@ -56,8 +60,10 @@ static int put_shared(const struct remote_task *t)
 void remote_forget_marks(const struct remote_task *t)
 {
         static const char *const names[] = {"out", "err"};
+
         for (int i = 0; i < 2; i++) {
                 BUF_CLEANUP struct buf path = {0};
+
                 buf_printf(&path, "%s/.drover_hop.%u.%s.at", t->sandbox, t->id.step, names[i]);
                 unlink(buf_z(&path));
         }
@@ -78,6 +84,7 @@ static void on_file(void *arg, int status, struct str body, const struct err *er
         struct remote_task *t = arg;
         struct remote_file *file = &t->files.v[t->files.at];
         BUF_CLEANUP struct buf from = {0}, why = {0};
+
         t->call = NULL;
         bool whole = lseek(t->fd, 0, SEEK_END) == (off_t)file->size;
         close(t->fd);
@@ -121,6 +128,7 @@ static void on_file(void *arg, int status, struct str body, const struct err *er
 static int new_file(struct remote_task *t, size_t index)
 {
         BUF_CLEANUP struct buf to = {0};
+
         if (t->remote->user)
                 return remote_user_output(t, index);
         fs_mkdirs(t->sandbox, 0755);
@@ -132,6 +140,7 @@ static int new_file(struct remote_task *t, size_t index)
 void remote_fetch(struct remote_task *t)
 {
         BUF_CLEANUP struct buf path = {0};
+
         if (t->files.at == t->files.n && t->remote->user) {
                 remote_place(t);
                 return;
@@ -139,6 +148,7 @@ void remote_fetch(struct remote_task *t)
         if (t->files.at == t->files.n) {
                 struct run_event result = t->result;
                 int r = put_shared(t);
+
                 if (r < 0)
                         cannot_keep(t, "stream", -r);
                 else
@@ -149,6 +159,7 @@ void remote_fetch(struct remote_task *t)
         t->fd = new_file(t, t->files.at);
         if (t->fd < 0) {
                 int error = -t->fd;
+
                 t->fd = -1;
                 remote_cannot_keep(t, file->name, strerror(error), error);
                 return;

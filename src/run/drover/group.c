@@ -32,6 +32,7 @@ static bool may_differ(const struct remote_word *w)
         static const char *const names[] = {
                 "Arguments",      "Environment",       "In", "Out", "Err", "Iwd", "Cmd",
                 "TransferOutput", "TransferCheckpoint"};
+
         for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
                 if (w->text && !strcmp(w->name, names[i]))
                         return true;
@@ -48,10 +49,12 @@ static size_t key_of(const struct remote_task *t, struct buf *key)
 {
         size_t row = 0;
         bool fits = true;
+
         buf_printf(key, "%s\n", t->origin);
         for (size_t i = 0; i < t->word_count; i++) {
                 const struct remote_word *w = &t->words[i];
                 bool differs = may_differ(w);
+
                 buf_printf(key, "%s=%s\n", w->name, differs ? "" : w->value);
                 if (!strcmp(w->name, REMOTE_CREDENTIALS)) /* named credentials belong to one request */
                         buf_printf(key, "%llu\n", (unsigned long long)t->id.request);
@@ -60,6 +63,7 @@ static size_t key_of(const struct remote_task *t, struct buf *key)
         }
         for (size_t i = 0; i < t->files.n; i++) {
                 const struct remote_file *file = &t->files.v[i];
+
                 buf_printf(key, "%s %d %s\n", file->sha256, (file->mode & 0111) != 0, file->name);
         }
         if (!fits)
@@ -78,6 +82,7 @@ struct alike {
 static void compare_words(struct alike *a)
 {
         const struct remote_task *first = a->tasks[0];
+
         a->differs = mem_zalloc(first->word_count + 1);
         for (size_t i = 0; i < first->word_count; i++)
                 for (size_t k = 1; k < a->count && !a->differs[i]; k++)
@@ -91,6 +96,7 @@ static void write_attributes(struct json *j, const struct alike *a)
         for (size_t i = 0; i < a->tasks[0]->word_count; i++) {
                 const struct remote_word *w = &a->tasks[0]->words[i];
                 BUF_CLEANUP struct buf b = {0};
+
                 if (a->differs[i])
                         buf_printf(&b, "\"$(hop_%s)\"", w->name);
                 else if (w->text)
@@ -108,6 +114,7 @@ static void write_names(struct json *j, const char *key, const char *before, con
         json_open(j, '[');
         for (size_t i = 0; i < a->tasks[0]->word_count; i++) {
                 BUF_CLEANUP struct buf b = {0};
+
                 if (!a->differs[i])
                         continue;
                 buf_printf(&b, "%s%s", before, a->tasks[0]->words[i].name);
@@ -130,6 +137,7 @@ static void write_rows(struct json *j, const struct alike *a)
 {
         BUF_CLEANUP struct buf items = {0};
         size_t columns = 0;
+
         for (size_t k = 0; k < a->count; k++) {
                 columns = 0;
                 for (size_t i = 0; i < a->tasks[0]->word_count; i++)
@@ -151,11 +159,13 @@ static void write_jobs(struct json *j, struct remote_task *const *tasks, size_t 
         BUF_CLEANUP struct buf all = {.max = 0};
         struct set members = {0};
         struct str request = STR_NONE;
+
         for (size_t i = 0; i <= count && all.n < JOBS_MAX; i++) {
                 struct str name = str_of(i < count ? tasks[i]->job : NULL), first = STR_NONE;
                 uint64_t member = 0;
                 bool good =
                         str_cut(&name, '.', &first) && str_to_u64(name, &member) == 0 && member < UINT32_MAX;
+
                 if (set_count(&members) && !(good && str_eq(first, request))) {
                         buf_printf(&all, "%s" STR_FMT ".", all.n ? "," : "", STR_ARG(request));
                         set_print(&all, &members);
@@ -175,6 +185,7 @@ static void write_jobs(struct json *j, struct remote_task *const *tasks, size_t 
 void remote_parts(struct json *j, struct remote_task *const *tasks, size_t count)
 {
         struct alike a = {tasks, count, NULL};
+
         compare_words(&a);
         json_key(j, "parts");
         json_open(j, '[');
@@ -191,6 +202,7 @@ void remote_parts(struct json *j, struct remote_task *const *tasks, size_t count
 void remote_document(struct buf *out, const char *uuid, struct remote_task *const *tasks, size_t count)
 {
         struct json j = {.out = out};
+
         json_open(&j, '{');
         json_kstrz(&j, "uuid", uuid);
         json_key(&j, "origin");
@@ -209,8 +221,10 @@ static void name_it(struct remote_task *const *tasks, size_t count, char uuid[UU
 {
         BUF_CLEANUP struct buf b = {0};
         unsigned char h[32];
+
         for (size_t i = 0; i < count; i++) {
                 struct run_id id = tasks[i]->id;
+
                 buf_printf(&b, "%s%s/%llu.%u/%u/%u", i ? "\n" : "", i ? "" : tasks[0]->servers,
                            (unsigned long long)id.request, id.member, id.fence, id.step);
         }
@@ -230,6 +244,7 @@ static void make_request(struct remote *f, struct gathered *g)
 {
         char uuid[UUID_TEXT];
         BUF_CLEANUP struct buf document = {0};
+
         name_it(g->tasks, g->count, uuid);
         struct remote_request *r = remote_request_new(f, uuid, g->count);
         for (size_t i = 0; i < g->count; i++) {
@@ -252,8 +267,10 @@ void remote_group(struct remote *f)
 {
         struct map *open = map_new();
         struct gathered *all = NULL, **last = &all;
+
         for (struct remote_task *t = f->table.all; t; t = t->next) {
                 BUF_CLEANUP struct buf key = {0};
+
                 if (t->state != REMOTE_READY)
                         continue;
                 size_t row = key_of(t, &key);
@@ -270,6 +287,7 @@ void remote_group(struct remote *f)
         map_free(open);
         while (all) {
                 struct gathered *g = all;
+
                 all = g->next;
                 make_request(f, g);
                 free(g->tasks);

@@ -53,6 +53,7 @@ static void there(struct remote *f, const json_t *doc)
 static bool is_server(const char *uuid, const char *you)
 {
         size_t n = uuid && you ? strlen(uuid) : 0, all = n ? strlen(you) : 0;
+
         for (size_t i = 0; i < all; i++)
                 if ((unsigned char)you[i] <= ' ' || you[i] == 127)
                         return false;
@@ -79,6 +80,7 @@ static void on_hello(void *arg, int status, struct str body, const struct err *e
         json_t *doc = status == 200 ? remote_json(body) : NULL;
         const char *uuid = json_string_value(json_object_get(doc, "uuid"));
         const char *you = json_string_value(json_object_get(doc, "you"));
+
         if (status && status != 200)
                 remote_error(&why, status, body);
         else
@@ -106,6 +108,7 @@ static void on_token(void *arg, int status, struct str out, struct str errors)
         struct remote *f = arg;
         SECRET_CLEANUP struct buf token = {0};
         BUF_CLEANUP struct buf why = {0};
+
         (void)out;
         ssize_t n = pread(f->login->token, buf_room(&token, TOKEN_MAX), TOKEN_MAX, 0);
         token.n = n > 0 ? (size_t)n : 0;
@@ -116,6 +119,7 @@ static void on_token(void *arg, int status, struct str out, struct str errors)
         bool one = text.n && !memchr(text.p, '\n', text.n) && !memchr(text.p, '\r', text.n);
         if (status == 0 && one) {
                 SECRET_CLEANUP struct buf z = {0};
+
                 buf_str(&z, text);
                 http_client_bearer(f->client, buf_z(&z));
                 send_hello(f);
@@ -133,6 +137,7 @@ static void read_token(struct remote *f)
 {
         static const char script[] = "exec head -c 4096 -- \"$1\" >&0";
         const char *words[] = {f->user->token, NULL};
+
         f->login->token = memfd_create("token", MFD_CLOEXEC);
         if (f->login->token < 0) {
                 refused(f, "the agent cannot make a file in memory");
@@ -145,6 +150,7 @@ static void read_token(struct remote *f)
 static void hello(void *arg)
 {
         struct remote *f = arg;
+
         if (f->user) {
                 read_token(f);
                 return;
@@ -152,6 +158,7 @@ static void hello(void *arg)
         BUF_CLEANUP struct buf token = {0};
         if (f->token_file && fs_read_secret(AT_FDCWD, f->token_file, 4096, &token, NULL) == 0) {
                 MEM_CLEANUP char *z = str_dupz(str_trim(buf_view(&token)));
+
                 http_client_bearer(f->client, z);
         }
         send_hello(f);

@@ -31,6 +31,7 @@
 static const char *text(const json_t *o, const char *name)
 {
         const char *z = json_string_value(json_object_get(o, name));
+
         return z ? z : "";
 }
 
@@ -39,6 +40,7 @@ static const char *text(const json_t *o, const char *name)
 static void measured(const json_t *job, struct run_event *e)
 {
         const json_t *ad = json_object_get(job, "ad");
+
         e->started_ms = remote_number_time(ad, "DroverStartedMs", 1);
         if (!e->started_ms)
                 e->started_ms = remote_number_time(ad, "JobCurrentStartDate", 1000);
@@ -56,6 +58,7 @@ static void completed(struct remote_task *t, const json_t *job)
 {
         const json_t *file, *outputs = json_object_get(json_object_get(job, "ad"), "DroverOutputs");
         size_t i;
+
         t->result = (struct run_event){.state = RUN_ENDED};
         t->result.signaled = json_is_integer(json_object_get(job, "exit_signal"));
         t->result.exit_code = t->result.signaled
@@ -71,6 +74,7 @@ static void completed(struct remote_task *t, const json_t *job)
         remote_files_deinit(&t->files);
         if (json_array_size(outputs) > OUTPUTS_MAX) {
                 BUF_CLEANUP struct buf b = {0};
+
                 buf_printf(&b, "it has %zu outputs, and more than %d are not brought here",
                            json_array_size(outputs), OUTPUTS_MAX);
                 remote_fail(t, "output", E2BIG, buf_z(&b));
@@ -91,6 +95,7 @@ static void completed(struct remote_task *t, const json_t *job)
 static void ended(struct remote_task *t, enum run_why why)
 {
         uint64_t now = (uint64_t)clock_wall_ms();
+
         remote_over(t,
                     &(struct run_event){.state = RUN_ENDED,
                                         .why = why,
@@ -105,6 +110,7 @@ static void removed(struct remote_task *t, const json_t *job)
 {
         BUF_CLEANUP struct buf b = {0};
         const char *reason = text(json_object_get(job, "ad"), "RemoveReason");
+
         if (t->killing) {
                 ended(t, t->lease_ended ? RUN_LEASE_ENDED : RUN_KILLED);
         } else if (t->in->lease_over || str_starts(str_of(reason), STR("the submitter's lease ended"))) {
@@ -121,6 +127,7 @@ static void removed(struct remote_task *t, const json_t *job)
 static void job_failed(struct remote_task *t, const json_t *job)
 {
         int64_t code = remote_number_within(job, "hold_code", 0, INT_MAX);
+
         remote_act(t, REMOTE_REMOVE);
         if (code == HOLD_WALLTIME || code == HOLD_JOB_DURATION)
                 ended(t, RUN_WALLTIME);
@@ -137,6 +144,7 @@ static void on_failed_path(void *arg, int status, struct str body, const struct 
         struct remote_task *t = arg;
         json_t *doc = status == 200 ? remote_json(body) : NULL, *job = t->failed;
         const json_t *hops = json_object_get(doc, "hops");
+
         t->call = NULL;
         if (json_is_array(hops)) {
                 remote_set_hops(t, hops);
@@ -158,6 +166,7 @@ static bool held(struct remote_task *t, json_t *job)
 {
         BUF_CLEANUP struct buf path = {0};
         int64_t code = remote_number_within(job, "hold_code", 0, INT_MAX);
+
         if (code == HOLD_USER || code == HOLD_SUBMIT) {
                 remote_settled(t);
                 return true;
@@ -197,6 +206,7 @@ static void learn(struct remote_task *t, const json_t *job, const char *state)
         bool held = !strcmp(state, "held") &&
                     remote_number_within(job, "hold_code", 0, INT_MAX) == HOLD_USER &&
                     !strcmp(text(job, "hold_reason"), REMOTE_REASON);
+
         t->restored = false;
         t->held = held;
         t->suspended = held || !strcmp(state, "suspended");
@@ -207,6 +217,7 @@ static bool see(struct remote_task *t, json_t *job)
 {
         const char *state = text(job, "state");
         bool past = json_object_get(json_object_get(job, "ad"), "DroverLog") != NULL;
+
         if (t->restored)
                 learn(t, job, state);
         if (!strcmp(state, "completed") || !strcmp(state, "removed")) {
@@ -235,6 +246,7 @@ static bool see(struct remote_task *t, json_t *job)
 static bool is_another(struct remote_task *t, const json_t *job)
 {
         const char *global = text(json_object_get(job, "ad"), "GlobalJobId");
+
         if (!t->global && *global)
                 t->global = mem_dupz(global);
         return t->global && *global && strcmp(t->global, global) != 0;
@@ -244,9 +256,11 @@ static void on_job(void *arg, int status, struct str body, const struct err *err
 {
         struct remote_task *t = arg;
         json_t *doc = status == 200 ? remote_json(body) : NULL;
+
         t->call = NULL;
         if (doc && !is_another(t, doc)) {
                 bool waits = see(t, doc);
+
                 if (!remote_checkpoint_bring(t, doc) && waits && t->signals)
                         event_queue_signal_waits(t->remote->events, t->id);
         } else if (doc || status == 404) {
@@ -264,6 +278,7 @@ static void on_job(void *arg, int status, struct str body, const struct err *err
 void remote_look(struct remote_task *t)
 {
         BUF_CLEANUP struct buf path = {0};
+
         if (t->call)
                 return;
         t->dirty = false;

@@ -53,9 +53,11 @@ static void read_attributes(struct remote_kinds *k, const json_t *o, struct run_
         struct run_word *all = arena_alloc(&k->arena, ATTRIBUTES_MAX * sizeof(*all));
         const char *name;
         json_t *v;
+
         to->attributes = all;
         json_object_foreach ((json_t *)o, name, v) {
                 const char *text = strlen(name) <= NAME_MAX_BYTES ? text_of(k, v, VALUE_BYTES) : NULL;
+
                 if (!text || to->attribute_count == ATTRIBUTES_MAX)
                         continue;
                 all[to->attribute_count++] =
@@ -68,6 +70,7 @@ static void read_attributes(struct remote_kinds *k, const json_t *o, struct run_
 static bool is_name(const char *z)
 {
         size_t n = strlen(z);
+
         return n > 0 && n <= 64 &&
                strspn(z, "0123456789_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == n &&
                (*z < '0' || *z > '9');
@@ -78,9 +81,11 @@ static void read_resources(struct remote_kinds *k, const json_t *list, struct ru
         struct run_resource *all = arena_alloc(&k->arena, RESOURCES_MAX * sizeof(*all));
         json_t *o;
         size_t i;
+
         to->resources = all;
         json_array_foreach (list, i, o) {
                 const char *name = text_of(k, json_object_get(o, "name"), 64);
+
                 if (!name || !is_name(name) || to->resource_count == RESOURCES_MAX)
                         continue;
                 uint64_t units = count_of(o, "all"), idle = count_of(o, "free");
@@ -93,6 +98,7 @@ static void read_resources(struct remote_kinds *k, const json_t *list, struct ru
 static void read_kind(struct remote_kinds *k, const json_t *o, struct run_kind *to)
 {
         const char *requirements = text_of(k, json_object_get(o, "requirements"), REQUIREMENTS_MAX);
+
         *to = (struct run_kind){
                 .requirements =
                         requirements ? requirements : "false", /* unreadable requirements keep jobs away */
@@ -114,6 +120,7 @@ struct remote_kinds *remote_kinds_read(const json_t *list)
 {
         json_t *o;
         size_t i;
+
         if (!json_is_array(list))
                 return NULL;
         struct remote_kinds *k = mem_new(struct remote_kinds);

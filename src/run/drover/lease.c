@@ -23,6 +23,7 @@ struct remote_lease {
 int64_t remote_lease_ms(const struct remote *f)
 {
         int64_t left = f->lease->until_ms - clock_boot_ms();
+
         if (f->lease->until_ms == 0)
                 return LEASE_MS;
         left -= left / 10 < 10000 ? left / 10 : 10000; /* the lease ends earlier there than here */
@@ -33,6 +34,7 @@ static void on_renewed(void *arg, int status, struct str body, const struct err 
 {
         struct remote *f = arg;
         struct remote_request *r = idmap_get(f->table.requests, f->lease->renewing);
+
         (void)body;
         f->lease->call = NULL;
         if (!status) {
@@ -55,12 +57,14 @@ static void on_renewed(void *arg, int status, struct str body, const struct err 
 void remote_lease_send(struct remote *f)
 {
         int64_t now = clock_boot_ms();
+
         if (f->lease->until_ms == 0 && now - f->lease->counted_ms >= LEASE_MS / 3) {
                 f->lease->counted_ms = now;
                 f->lease->serial++;
         }
         for (struct remote_request *r = f->table.sent; r && !f->lease->call; r = r->next) {
                 BUF_CLEANUP struct buf path = {0}, body = {0};
+
                 if (!r->number || r->lease_serial >= f->lease->serial || r->lease_over)
                         continue;
                 r->lease_serial = f->lease->serial;
@@ -97,6 +101,7 @@ int64_t remote_lease_given_ms(const struct remote *f)
 struct remote_lease *remote_lease_new(void)
 {
         struct remote_lease *l = mem_new(struct remote_lease);
+
         l->given_ms = LEASE_MS;
         return l;
 }

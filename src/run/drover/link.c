@@ -25,12 +25,14 @@ struct http_call *remote_ask(struct remote *f, const char *method, struct buf *p
 {
         const struct http_call_spec spec = {
                 .method = method, .path = buf_z(path), .body = body, .timeout_ms = CALL_MS};
+
         return http_client_call(f->client, &spec, fn, f);
 }
 
 struct http_call *remote_get(struct remote *f, const char *path, http_call_fn *fn)
 {
         BUF_CLEANUP struct buf b = {0};
+
         buf_addz(&b, path);
         return remote_ask(f, "GET", &b, STR(""), fn);
 }
@@ -41,6 +43,7 @@ struct http_call *remote_get(struct remote *f, const char *path, http_call_fn *f
 void remote_tell_unreachable(struct remote *f, const char *what, const char *why)
 {
         BUF_CLEANUP struct buf text = {.max = 512};
+
         buf_printf(&text, "the other server, %.100s, %s: %.300s", f->address, what, why);
         if (f->link.why && !strcmp(f->link.why, buf_z(&text)))
                 return;

@@ -11,6 +11,7 @@
 static const char *stream_of(const struct remote_task *t, const char *name, bool *ret_append)
 {
         char out[40], err[40];
+
         snprintf(out, sizeof(out), ".drover_hop.%u.out", t->id.step);
         snprintf(err, sizeof(err), ".drover_hop.%u.err", t->id.step);
         *ret_append = !strcmp(name, out) ? t->out_append : t->err_append;
@@ -20,6 +21,7 @@ static const char *stream_of(const struct remote_task *t, const char *name, bool
 int remote_path_in(struct buf *out, const char *dir, const char *name)
 {
         struct str rest = str_of(name), one;
+
         while (rest.n && str_cut(&rest, '/', &one))
                 if (one.n == 0 || str_eqz(one, ".") || str_eqz(one, ".."))
                         return -EINVAL;
@@ -32,6 +34,7 @@ int remote_destination(const struct remote_task *t, const char *dir, const char 
 {
         bool appending = false;
         const char *stream = stream_of(t, name, &appending);
+
         *ret_append = stream && appending;
         if (!stream && str_starts(str_of(name), STR(".drover_")) &&
             !str_starts(str_of(name), STR(".drover_out.")))
@@ -56,6 +59,7 @@ void remote_file_path(const struct remote_task *t, const char *name, struct buf 
 void remote_cannot_keep(struct remote_task *t, const char *name, const char *why, int error)
 {
         BUF_CLEANUP struct buf b = {0};
+
         buf_printf(&b, "cannot keep its output%s%s: %s", *name ? " " : "", name, why);
         remote_fail(t, "output", error, buf_z(&b));
 }

@@ -37,8 +37,10 @@ const char *remote_setting(const struct runner_config *c, const char *name)
 static int check_settings(const struct runner_config *c, struct err *err)
 {
         static const char *const known[] = {"server", "token_file", "users_token_file", "files", NULL};
+
         for (size_t i = 0; i < c->setting_count; i++) {
                 size_t k = 0;
+
                 while (known[k] && strcmp(known[k], c->settings[i].name) != 0)
                         k++;
                 if (!known[k])
@@ -62,6 +64,7 @@ static int read_token(struct remote *f, struct buf *token, struct str *ret_finge
 {
         struct str rest, part = STR_NONE;
         int r = fs_read_secret(AT_FDCWD, f->token_file, 4096, token, err);
+
         if (r < 0)
                 return r;
         rest = str_trim(buf_view(token));
@@ -79,6 +82,7 @@ static int make_client(struct remote *f, const char *server, struct err *err)
         struct str fingerprint, host = str_of(server);
         struct http_client_config c = {.handshake_ms = 10000, .budget = f->user ? f->user->answers : NULL};
         int r = 0;
+
         if (str_starts(host, STR("https://"))) {
                 host = str_skip(host, 8);
                 while (str_ends(host, STR("/")))
@@ -110,6 +114,7 @@ static int make_client(struct remote *f, const char *server, struct err *err)
 static int open_folder(struct remote *f, const struct runner_config *c, struct err *err)
 {
         BUF_CLEANUP struct buf path = {0};
+
         buf_printf(&path, "%s/hop.%s", c->dir, c->queue);
         if (f->user)
                 buf_printf(&path, "/%s", f->user->name);
@@ -126,6 +131,7 @@ static void sweep(const struct remote *f, const char *name)
 {
         struct str s = str_of(name), request = str_head(s, s.n < UUID_TEXT - 1 ? s.n : UUID_TEXT - 1);
         MEM_CLEANUP char *of = str_dupz(request);
+
         if (uuid_valid(request) &&
             (str_ends(s, STR(".tmp")) ||
              (str_ends(s, STR(".gone")) && faccessat(f->fd, of, F_OK, AT_SYMLINK_NOFOLLOW) < 0)))
@@ -136,10 +142,12 @@ static int read_folder(struct remote *f, struct err *err)
 {
         DIR *d = opendir(f->dir);
         struct dirent *e;
+
         if (!d)
                 return err_set(err, -errno, "cannot read %s: %s", f->dir, strerror(errno));
         while ((e = readdir(d))) {
                 BUF_CLEANUP struct buf text = {0};
+
                 if (!uuid_valid(str_of(e->d_name))) {
                         sweep(f, e->d_name);
                         continue;
@@ -189,6 +197,7 @@ int remote_open(const struct runner_config *c, struct remote_user *user, struct 
 {
         const char *server = remote_setting(c, "server"), *files = remote_setting(c, "files");
         int r = check_settings(c, err);
+
         if (r == 0 && !server)
                 r = err_set(err, -EINVAL, "a queue of the runner drover needs `drover: {server: …}`");
         if (r < 0) {

@@ -32,6 +32,7 @@ struct remote_output {
 static void output_free(struct remote_output *o)
 {
         struct remote_output **at = &o->remote->outputs.first;
+
         while (*at != o)
                 at = &(*at)->next;
         *at = o->next;
@@ -51,6 +52,7 @@ void remote_outputs_drop(struct remote *f)
 static void read_stream(const json_t *part, uint64_t *ret_offset, struct buf *bytes, struct str *ret)
 {
         const json_t *data = json_object_get(part, "data");
+
         *ret_offset = (uint64_t)remote_number_within(part, "offset", 0, OFFSET_MAX);
         if (json_is_string(data))
                 base64_decode(bytes, str_make(json_string_value(data), json_string_length(data)));
@@ -63,6 +65,7 @@ static void on_output(void *arg, int status, struct str body, const struct err *
         json_t *doc = status == 200 ? remote_json(body) : NULL;
         BUF_CLEANUP struct buf out = {0}, errors = {0};
         struct run_output said = {.failed = !json_is_object(doc)};
+
         (void)err;
         if (!said.failed) {
                 read_stream(json_object_get(doc, "stdout"), &said.offset[0], &out, &said.bytes[0]);
@@ -83,6 +86,7 @@ int remote_output(struct remote *f, const struct remote_task *t, const struct ru
                   uint64_t number, run_output_fn *fn, void *arg)
 {
         BUF_CLEANUP struct buf path = {0};
+
         if (!remote_number(t) || !f->link.up || f->outputs.count >= CALLS_MAX)
                 return -EAGAIN;
         buf_printf(&path, "/v1/jobs/%llu.%u/output?timeout_ms=%d&attempt=%llu&stdout=%llu&stderr=%llu",

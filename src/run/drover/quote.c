@@ -30,6 +30,7 @@ static void quoted_at(struct remote *f, struct run_id id, uint64_t begins_ms, in
 static void quote_free(struct remote_quote *q)
 {
         struct remote_quote **at = &q->remote->quotes.first;
+
         while (*at != q)
                 at = &(*at)->next;
         *at = q->next;
@@ -49,6 +50,7 @@ static void on_quote(void *arg, int status, struct str body, const struct err *e
         BUF_CLEANUP struct buf why = {0};
         json_t *doc = status == 200 ? remote_json(body) : NULL;
         json_int_t at = json_integer_value(json_object_get(doc, "start_ms"));
+
         (void)err;
         if (status / 100 == 4)
                 remote_error(&why, status, body);
@@ -63,6 +65,7 @@ void remote_quote(struct remote *f, const struct run_spec *spec)
         struct remote_task t = {.remote = f};
         BUF_CLEANUP struct buf body = {0};
         struct json j = {.out = &body};
+
         if (!f->link.up || f->quotes.count >= QUOTES_MAX) {
                 quoted_at(f, spec->id, 0, 0, NULL);
                 return;

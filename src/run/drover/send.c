@@ -35,6 +35,7 @@ static void remote_call_failed(struct remote_task *t, int status, struct str bod
                                const char *what)
 {
         BUF_CLEANUP struct buf b = {0};
+
         free(t->upload);
         t->upload = NULL;
         if (t->fd >= 0)
@@ -60,6 +61,7 @@ static void remote_call(struct remote_task *t, const char *method, struct buf *p
 {
         const struct http_call_spec spec = {
                 .method = method, .path = buf_z(path), .body = body, .type = type, .timeout_ms = 60000};
+
         t->call = http_client_call(t->remote->client, &spec, fn, t);
 }
 
@@ -76,6 +78,7 @@ static void on_finished(void *arg, int status, struct str body, const struct err
 {
         struct remote_task *t = arg;
         struct remote_file *file = &t->files.v[t->files.at];
+
         t->call = NULL;
         json_t *doc = status / 100 == 2 ? remote_json(body) : NULL;
         const char *sha = json_string_value(json_object_get(doc, "sha256"));
@@ -103,6 +106,7 @@ static void send_piece(struct remote_task *t);
 static void on_piece(void *arg, int status, struct str body, const struct err *err)
 {
         struct remote_task *t = arg;
+
         t->call = NULL;
         if (status / 100 == 2)
                 send_piece(t);
@@ -115,6 +119,7 @@ static void send_piece(struct remote_task *t)
         struct remote_file *file = &t->files.v[t->files.at];
         BUF_CLEANUP struct buf path = {0}, piece = {0};
         ssize_t n = pread(t->fd, buf_room(&piece, PIECE), PIECE, (off_t)file->offset);
+
         if (n < 0) {
                 remote_fail(t, "input", errno, NULL);
                 return;
@@ -134,6 +139,7 @@ static void send_piece(struct remote_task *t)
 static bool is_upload(const char *id)
 {
         size_t n = 0;
+
         while (id && n < UPLOAD_MAX && url_unreserved((unsigned char)id[n]))
                 n++;
         return n > 0 && !id[n];
@@ -142,6 +148,7 @@ static bool is_upload(const char *id)
 static void on_begun(void *arg, int status, struct str body, const struct err *err)
 {
         struct remote_task *t = arg;
+
         t->call = NULL;
         json_t *doc = status / 100 == 2 ? remote_json(body) : NULL;
         const char *id = json_string_value(json_object_get(doc, "id"));
@@ -161,6 +168,7 @@ static bool is_known(struct remote_task *t, struct remote_file *file)
         BUF_CLEANUP struct buf bytes = {0};
         unsigned char h[32];
         ssize_t n = file->size > SMALL ? -1 : pread(t->fd, buf_room(&bytes, SMALL + 1), SMALL + 1, 0);
+
         if (n < 0 || n > SMALL)
                 return false;
         EVP_Digest(bytes.p, (size_t)n, h, NULL, EVP_sha256(), NULL);
@@ -173,10 +181,12 @@ static void send_next(struct remote_task *t)
 {
         for (; t->files.at < t->files.n; t->files.at++) {
                 struct remote_file *file = &t->files.v[t->files.at];
+
                 t->fd = remote_input(t, file);
                 if (t->fd < 0) {
                         BUF_CLEANUP struct buf b = {0};
                         int error = -t->fd;
+
                         t->fd = -1;
                         buf_printf(&b, "cannot read its input %s: %s", file->path, strerror(error));
                         remote_fail(t, "input", error, buf_z(&b));

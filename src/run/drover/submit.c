@@ -33,6 +33,7 @@
 struct remote_request *remote_request_new(struct remote *f, const char *uuid, size_t count)
 {
         struct remote_request *r = mem_new(struct remote_request);
+
         r->remote = f;
         r->count = count;
         r->tasks = mem_zalloc((count + 1) * sizeof(*r->tasks));
@@ -46,6 +47,7 @@ struct remote_request *remote_request_new(struct remote *f, const char *uuid, si
 void remote_request_free(struct remote_request *r)
 {
         struct remote *f = r->remote;
+
         http_call_cancel(r->call);
         if (r->number && idmap_get(f->table.requests, r->number) == r)
                 idmap_take(f->table.requests, r->number);
@@ -69,6 +71,7 @@ static void gone_name(const struct remote_request *r, char name[UUID_TEXT + 8])
 static void remove_files(struct remote_request *r)
 {
         char name[UUID_TEXT + 8];
+
         gone_name(r, name);
         unlinkat(r->remote->fd, r->uuid, 0);
         unlinkat(r->remote->fd, name, 0);
@@ -79,6 +82,7 @@ static void remove_files(struct remote_request *r)
 static void note_gone(struct remote_request *r, uint32_t member)
 {
         char name[UUID_TEXT + 8], line[16];
+
         gone_name(r, name);
         int n = snprintf(line, sizeof(line), "%u\n", member);
         int fd = openat(r->remote->fd, name, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -105,6 +109,7 @@ void remote_request_left(struct remote_request *r, uint32_t member)
 static void write_task(const struct remote_task *t, struct json *j)
 {
         BUF_CLEANUP struct buf id = {0};
+
         run_id_print(&id, t->id);
         json_open(j, '{');
         json_kstr(j, "task", buf_view(&id));
@@ -137,6 +142,7 @@ static void finish_document(struct remote_request *r)
         BUF_CLEANUP struct buf spooled = {0};
         struct json j = {.out = &spooled};
         struct buf whole = {0};
+
         write_spooled(&r->tasks[0]->files, &j);
         buf_printf(&whole, "%s,\"hold_results\":true,\"lease_ms\":%lld,\"spooled\":" STR_FMT "}",
                    r->submission, (long long)remote_lease_ms(r->remote), STR_ARG(buf_view(&spooled)));
@@ -165,6 +171,7 @@ void remote_request_save(struct remote_request *r)
         BUF_CLEANUP struct buf all = {0};
         struct json j = {.out = &all};
         struct err err = {""};
+
         finish_document(r);
         json_open(&j, '{');
         json_key(&j, "tasks");
@@ -196,6 +203,7 @@ static void send_again(struct remote_request *r)
         r->remote->table.known = map_new();
         for (size_t i = 0; i < r->count; i++) {
                 struct remote_task *t = r->tasks[i];
+
                 if (!t || t->state != REMOTE_SAVED)
                         continue;
                 if (t->again || !t->words) {
@@ -225,6 +233,7 @@ static void submitted(struct remote_request *r, const json_t *doc)
 {
         struct remote *f = r->remote;
         bool look = json_is_true(json_object_get(doc, "existing")) || r->cursor != remote_feed_cursor(f);
+
         r->number = (uint64_t)json_integer_value(json_object_get(doc, "id"));
         r->renewed_ms = clock_boot_ms();
         r->lease_serial = remote_lease_serial(f);
@@ -234,6 +243,7 @@ static void submitted(struct remote_request *r, const json_t *doc)
         r->submission = r->said = NULL;
         for (size_t i = 0; i < r->count; i++) {
                 struct remote_task *t = r->tasks[i];
+
                 if (t && t->unsettled)
                         r->lease_serial = 0;
                 if (t && t->state == REMOTE_SAVED) {
@@ -257,6 +267,7 @@ static void fail_all(struct remote_request *r, const char *why)
 static void refused(struct remote_request *r, int status, struct str body, const struct err *err)
 {
         BUF_CLEANUP struct buf b = {0};
+
         if (status <= 0) {
                 r->not_before_ms = clock_boot_ms() + 1000;
                 remote_unreachable(r->remote, err->text);
@@ -276,6 +287,7 @@ static void on_submitted(void *arg, int status, struct str body, const struct er
 {
         struct remote_request *r = arg;
         struct remote *f = r->remote;
+
         r->call = NULL;
         json_t *doc = status ? remote_json(body) : NULL;
         const char *code = json_string_value(json_object_get(json_object_get(doc, "error"), "code"));
@@ -315,6 +327,7 @@ void remote_submit(struct remote_request *r)
 static char *text_of(const json_t *doc, const char *name)
 {
         const char *z = json_string_value(json_object_get(doc, name));
+
         return z ? mem_dupz(z) : NULL;
 }
 
@@ -324,6 +337,7 @@ static void read_gone(const struct remote_request *r, struct set *gone)
         BUF_CLEANUP struct buf text = {0};
         struct str rest, one;
         uint64_t member;
+
         gone_name(r, name);
         if (fs_read(r->remote->fd, name, GONE_MAX, &text, NULL) < 0)
                 return;
@@ -336,6 +350,7 @@ static bool restore_task(struct remote_request *r, uint32_t member, const json_t
 {
         const char *id = json_string_value(json_object_get(doc, "task"));
         struct run_id name;
+
         if (!id || !run_id_parse(str_of(id), &name) || !json_object_get(doc, "sandbox"))
                 return false;
         struct remote_task *t = remote_task_new(r->remote, name);
@@ -360,9 +375,11 @@ bool remote_restore(struct remote *f, struct str text, const char *uuid)
         struct set gone = {0};
         bool good = submit != NULL;
         size_t i;
+
         if (good) {
                 struct remote_request *r = remote_request_new(f, uuid, tasks ? json_array_size(tasks) : 1);
                 char *dump = json_dumps(submit, JSON_COMPACT);
+
                 r->submission = mem_dupz(dump);
                 r->renewed_ms = clock_boot_ms(); /* renewed now, not later */
                 free(dump);

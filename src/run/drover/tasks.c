@@ -26,6 +26,7 @@ void remote_gather(struct remote *f, const struct run_event *e)
 void remote_tell(struct remote *f, const struct remote_task *t, bool known)
 {
         struct run_event e = {.state = t->begun ? RUN_RUNNING : RUN_WAITING, .started_ms = t->started_ms};
+
         if (t->state == REMOTE_OVER) {
                 e = t->result;
                 e.text = t->text;
@@ -53,6 +54,7 @@ void remote_over(struct remote_task *t, const struct run_event *result, const ch
         t->result = *result;
         if (text) {
                 struct buf words = {0};
+
                 remote_words(&words, str_of(text));
                 t->text = buf_take(&words);
         }
@@ -69,6 +71,7 @@ void remote_fail(struct remote_task *t, const char *what, int error, const char 
 void remote_fail_files(struct remote_task *t)
 {
         BUF_CLEANUP struct buf b = {0};
+
         buf_printf(&b, "the job's folder has more than %d files, and more are not handed on",
                    REMOTE_FILES_MAX);
         remote_fail(t, "sandbox", E2BIG, buf_z(&b));
@@ -100,6 +103,7 @@ void remote_settled(struct remote_task *t)
 void remote_set_hops(struct remote_task *t, const json_t *hops)
 {
         char *text = json_dumps(hops, JSON_COMPACT);
+
         if (text && strlen(text) > HOPS_BYTES) {
                 free(text);
                 text = NULL;
@@ -150,6 +154,7 @@ void remote_checkpoint_drop(struct remote_task *t)
 struct remote_task *remote_task_new(struct remote *f, struct run_id id)
 {
         struct remote_task *t = mem_new(struct remote_task);
+
         t->remote = f;
         t->id = id;
         t->fd = -1;
@@ -163,6 +168,7 @@ struct remote_task *remote_task_new(struct remote *f, struct run_id id)
 void remote_task_free(struct remote_task *t)
 {
         struct remote *f = t->remote;
+
         remote_settled(t);
         http_call_cancel(t->call);
         command_cancel(t->user_command);

@@ -12,6 +12,7 @@
 static struct remote_kinds *read_text(const char *text)
 {
         json_t *doc = json_loads(text, 0, NULL);
+
         assert_non_null(doc);
         struct remote_kinds *k = remote_kinds_read(doc);
         json_decref(doc);
@@ -21,6 +22,7 @@ static struct remote_kinds *read_text(const char *text)
 static void test_as_a_server_tells_it(void **state)
 {
         struct run_capacity c = {0};
+
         (void)state;
         struct remote_kinds *k =
                 read_text("[{\"places\":3,\"cpus\":24,\"free_cpus\":5,\"largest_cpus\":8,\"memory_mib\":64,"
@@ -42,6 +44,7 @@ static void test_as_a_server_tells_it(void **state)
 static void test_the_digest(void **state)
 {
         struct run_capacity a = {0}, b = {0}, c = {0};
+
         (void)state;
         struct remote_kinds *x = read_text(
                                     "[{\"free_cpus\":1,\"attributes\":{\"A\":\"1\"},\"requirements\":\"\"}]"),
@@ -65,6 +68,7 @@ static void test_lies_are_bounded(void **state)
 {
         BUF_CLEANUP struct buf b = {0};
         struct run_capacity c = {0};
+
         (void)state;
         assert_null(read_text("{}"));
         assert_null(remote_kinds_read(NULL));
@@ -103,5 +107,6 @@ int main(void)
                 cmocka_unit_test(test_the_digest),
                 cmocka_unit_test(test_lies_are_bounded),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,5 +55,6 @@ static void test_garbage(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {cmocka_unit_test(test_garbage)};
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 static void token_path(const struct remote_user *u, const char *setting, struct buf *out)
 {
         struct str rest = str_of(setting);
+
         if (*setting != '/')
                 buf_printf(out, "%s/", u->home);
         for (ptrdiff_t at; (at = str_search(rest, STR("%u"))) >= 0; rest = str_skip(rest, (size_t)at + 2))
@@ -22,6 +23,7 @@ int remote_user_new(const char *owner, const char *name, const char *token,
 {
         const struct passwd *pw = getpwnam(name);
         struct buf path = {0}, folder = {0};
+
         if (!pw)
                 return err_set(err, -ENOENT, "there is no user %s here", name);
         struct remote_user *u = mem_new(struct remote_user);
@@ -57,6 +59,7 @@ struct command *remote_user_run(const struct remote_user *u, const char *script,
                                 const struct user_command_spec *as, command_done_fn *done, void *arg)
 {
         ARGS_CLEANUP struct args argv = {0};
+
         args_add(&argv, STR("/bin/sh"));
         args_add(&argv, STR("-c"));
         args_add(&argv, str_of(script));

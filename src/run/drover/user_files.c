@@ -38,6 +38,7 @@ static bool take_file(struct remote_task *t, struct str line)
         struct str mode, size;
         uint64_t bytes;
         char *end, octal[8];
+
         if (!str_cut(&line, ' ', &mode) || !str_cut(&line, ' ', &size) || mode.n >= sizeof(octal) ||
             str_to_u64(size, &bytes) != 0 || !line.n || t->files.n == REMOTE_FILES_MAX)
                 return false;
@@ -54,6 +55,7 @@ static bool take_file(struct remote_task *t, struct str line)
 static bool is_outside(struct remote_task *t, const char *end, const char *name)
 {
         BUF_CLEANUP struct buf copy = {0};
+
         buf_printf(&copy, PREFIX "%u.%s", t->id.step, end);
         for (size_t i = 0; i < t->files.n; i++)
                 if (!strcmp(t->files.v[i].name, buf_z(&copy))) {
@@ -69,6 +71,7 @@ static void on_exposed(void *arg, int status, struct str out, struct str errors)
         struct remote_task *t = arg;
         BUF_CLEANUP struct buf why = {0};
         struct str line;
+
         t->user_command = NULL;
         if (status != 0) {
                 remote_user_said(&why, errors);
@@ -103,6 +106,7 @@ void remote_expose(struct remote_task *t)
                                      "! -perm -005 -o -type f ! -perm -004 \\) "
                                      "-exec chmod o+rX -- {} +\n";
         BUF_CLEANUP struct buf prefix = {0};
+
         buf_printf(&prefix, PREFIX "%u", t->id.step);
         const char *words[] = {t->sandbox, buf_z(&prefix), t->program ? t->program : "",
                                t->stdin ? t->stdin : "", NULL};
@@ -114,14 +118,17 @@ void remote_expose(struct remote_task *t)
 static int sandbox(const struct remote_task *t)
 {
         int fd = open(t->sandbox, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
         return fd < 0 ? -errno : fd;
 }
 
 int remote_input(struct remote_task *t, const struct remote_file *file)
 {
         struct stat st;
+
         if (!t->remote->user) {
                 int fd = open(file->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
                 if (fd < 0 || !file->outside || hidden_check(t->remote->closed, fd) == 0)
                         return fd < 0 ? -errno : fd;
                 close(fd);
@@ -149,6 +156,7 @@ int remote_user_output(const struct remote_task *t, size_t index)
 {
         BUF_CLEANUP struct buf name = {0};
         int dir = sandbox(t);
+
         if (dir < 0)
                 return dir;
         new_name(t, index, &name);
@@ -167,6 +175,7 @@ static int add_line(const struct remote_task *t, struct buf *out, const char *fr
 {
         BUF_CLEANUP struct buf to = {0};
         bool appending;
+
         if (remote_destination(t, ".", name, &to, &appending) < 0 || memchr(to.p, '\n', to.n))
                 return -EINVAL;
         buf_printf(out, "%s %03o %s %s\n", from, mode ? (mode & 0777) | 0600 : 0644,
@@ -179,6 +188,7 @@ static void on_placed(void *arg, int status, struct str out, struct str errors)
         struct remote_task *t = arg;
         BUF_CLEANUP struct buf why = {0};
         struct run_event result = t->result;
+
         (void)out;
         t->user_command = NULL;
         if (status == 0) {
@@ -215,8 +225,10 @@ void remote_place(struct remote_task *t)
         BUF_CLEANUP struct buf lines = {0};
         const char *words[] = {t->sandbox, NULL};
         int r = 0;
+
         for (size_t i = 0; i < t->files.n && r == 0; i++) {
                 BUF_CLEANUP struct buf from = {0};
+
                 new_name(t, i, &from);
                 r = add_line(t, &lines, buf_z(&from), t->files.v[i].name, t->files.v[i].mode);
                 if (r < 0)
@@ -224,6 +236,7 @@ void remote_place(struct remote_task *t)
         }
         for (int i = 0; i < 2 && r == 0; i++) { /* written by the last place on a shared file system */
                 BUF_CLEANUP struct buf from = {0};
+
                 buf_printf(&from, PREFIX "%u.%s", t->id.step, streams[i]);
                 if (i ? t->err : t->out)
                         add_line(t, &lines, buf_z(&from), buf_z(&from), 0);

@@ -65,14 +65,17 @@ static void settle_users(struct hub *h)
 static void own_tasks(void *arg, const struct run_event *events, size_t count)
 {
         struct hub *h = arg;
+
         h->observer->tasks(h->arg, events, count);
 }
 
 static void user_tasks(void *arg, const struct run_event *events, size_t count)
 {
         struct hub *h = arg;
+
         for (size_t i = 0; i < count; i++) {
                 struct run_event e = events[i];
+
                 e.known = e.known &&
                           !h->listed; /* only this user was disconnected: a new event for the agent */
                 h->observer->tasks(h->arg, &e, 1);
@@ -83,18 +86,21 @@ static void user_tasks(void *arg, const struct run_event *events, size_t count)
 static void on_signal_waits(void *arg, struct run_id id)
 {
         struct hub *h = arg;
+
         h->observer->signal_waits(h->arg, id);
 }
 
 static void on_checkpointed(void *arg, struct run_id id, const char *files)
 {
         struct hub *h = arg;
+
         h->observer->checkpointed(h->arg, id, files);
 }
 
 static void on_quoted(void *arg, const struct run_quote *quote)
 {
         struct hub *h = arg;
+
         h->observer->quoted(h->arg, quote);
 }
 
@@ -108,6 +114,7 @@ static void on_ready(void *arg, uint32_t containment, int hide_error)
 static void own_unreachable(void *arg, const char *why)
 {
         struct hub *h = arg;
+
         h->listed = false;
         h->observer->unreachable(h->arg, why);
         settle_users(h);
@@ -139,6 +146,7 @@ static struct remote *add_user(struct hub *h, const char *owner, const char *nam
         struct runner_config c = h->config;
         struct remote_user *user;
         struct remote *f;
+
         c.observer = &user_observer;
         c.arg = h;
         if (h->count == sizeof(h->users) / sizeof(*h->users)) {
@@ -178,6 +186,7 @@ static bool has_requests(int dir)
         DIR *d = fdopendir(dir);
         const struct dirent *e;
         bool any = false;
+
         while (d && !any && (e = readdir(d)))
                 any = uuid_valid(str_of(e->d_name));
         if (d)
@@ -190,6 +199,7 @@ static int restore(struct hub *h, struct err *err)
 {
         DIR *d = opendir(h->own->dir);
         const struct dirent *e;
+
         if (!d)
                 return err_set(err, -errno, "cannot read %s: %s", h->own->dir, strerror(errno));
         while ((e = readdir(d))) {
@@ -198,6 +208,7 @@ static int restore(struct hub *h, struct err *err)
                 int dir = *e->d_name == '.'
                                   ? -1
                                   : openat(h->own->fd, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
                 if (dir < 0)
                         continue;
                 int r = fs_read(dir, REMOTE_OWNER, 1024, &owner, &why);
@@ -225,6 +236,7 @@ static void fail_task(struct hub *h, const struct run_spec *spec, const struct e
 static struct remote *for_user(struct hub *h, const struct run_spec *spec, struct err *err)
 {
         struct remote *f = find_user(h, spec->user);
+
         return f ? f : add_user(h, spec->owner, spec->user, err);
 }
 
@@ -233,6 +245,7 @@ static void hub_submit(struct runner *r, const struct run_spec *spec)
         struct hub *h = self(r);
         struct err err = {""};
         struct remote *f = for_user(h, spec, &err);
+
         if (f)
                 runner_drover.submit(&f->base, spec);
         else
@@ -243,6 +256,7 @@ static void hub_quote(struct runner *r, const struct run_spec *spec)
 {
         struct hub *h = self(r);
         struct remote *f = spec->user ? for_user(h, spec, NULL) : NULL; /* none: not for a user's job */
+
         runner_drover.quote(f ? &f->base : &h->own->base, spec);
 }
 
@@ -262,6 +276,7 @@ HUB_VERB(forget)
 static void hub_kill(struct runner *r, struct run_id id, uint64_t grace_ms)
 {
         struct remote *f = whose(self(r), id);
+
         if (f)
                 runner_drover.kill(&f->base, id, grace_ms);
 }
@@ -269,6 +284,7 @@ static void hub_kill(struct runner *r, struct run_id id, uint64_t grace_ms)
 static void hub_signal(struct runner *r, struct run_id id, int signal)
 {
         struct remote *f = whose(self(r), id);
+
         if (f)
                 runner_drover.signal(&f->base, id, signal);
 }
@@ -276,6 +292,7 @@ static void hub_signal(struct runner *r, struct run_id id, int signal)
 static void hub_credential(struct runner *r, struct run_id id, const struct run_credential *c)
 {
         struct remote *f = whose(self(r), id);
+
         if (f)
                 runner_drover.credential(&f->base, id, c);
 }
@@ -289,6 +306,7 @@ static void hub_status(struct runner *r, const struct run_id *ids, size_t count)
 static void hub_lease(struct runner *r, int64_t until_boot_ms)
 {
         struct hub *h = self(r);
+
         h->lease_until_ms = until_boot_ms;
         for (size_t i = 0; i < h->count; i++)
                 runner_drover.lease(&h->users[i]->base, until_boot_ms);
@@ -304,9 +322,11 @@ static void hub_flush(struct runner *r)
 static void hub_capacity(struct runner *r, struct run_capacity *ret)
 {
         struct hub *h = self(r);
+
         *ret = remote_capacity(h->own);
         for (size_t i = 0; i < h->count; i++) {
                 const struct run_capacity c = remote_capacity(h->users[i]);
+
                 if (h->own->link.up && c.known && c.cpus_milli > ret->cpus_milli)
                         *ret = c;
         }
@@ -315,6 +335,7 @@ static void hub_capacity(struct runner *r, struct run_capacity *ret)
 static int hub_where(struct runner *r, struct run_id id, struct run_where *ret)
 {
         struct remote *f = whose(self(r), id);
+
         return f ? runner_drover.where(&f->base, id, ret) : -ENOENT;
 }
 
@@ -322,12 +343,14 @@ static int hub_output(struct runner *r, struct run_id id, const struct run_outpu
                       uint64_t number, run_output_fn *fn, void *arg)
 {
         struct remote *f = whose(self(r), id);
+
         return f ? runner_drover.output(&f->base, id, q, number, fn, arg) : -ENOENT;
 }
 
 static void hub_close(struct runner *r, bool kill_all)
 {
         struct hub *h = self(r);
+
         (void)kill_all;
         while (h->count)
                 remote_close(h->users[--h->count]);
@@ -340,6 +363,7 @@ int remote_users_open(const struct runner_config *c, struct runner **ret, struct
 {
         struct runner_config own = *c;
         const char *token = remote_setting(c, "users_token_file");
+
         if (!token || !*token)
                 return err_set(err, -EINVAL,
                                "with `users` each user is at the other server in his own name: give "

@@ -32,6 +32,7 @@ static bool work_tasks(struct remote *f, int64_t now)
 {
         size_t busy = 0, looked = 0;
         bool more = false;
+
         for (struct remote_task *t = f->table.all; t; t = t->next)
                 busy += is_busy(t) && (t->state == REMOTE_FRESH || t->state == REMOTE_FETCHING);
         for (struct remote_task *t = f->table.all, *next; t; t = next) {
@@ -63,6 +64,7 @@ static bool is_time(const struct remote *f, int64_t now, bool more)
 {
         size_t ready = 0;
         int64_t wait = more ? GATHER_MS : SOON_MS;
+
         for (const struct remote_task *t = f->table.all; t; t = t->next) {
                 if (t->state != REMOTE_READY)
                         continue;
@@ -78,6 +80,7 @@ static bool is_time(const struct remote *f, int64_t now, bool more)
 void remote_work(struct remote *f)
 {
         int64_t now = clock_boot_ms();
+
         if (!f->link.up)
                 return;
         bool more = work_tasks(f, now);
@@ -154,6 +157,7 @@ static void tick(void *arg)
 {
         struct remote *f = arg;
         int64_t now = clock_boot_ms();
+
         timer_start(f->tick, TICK_MS);
         if (remote_lease_is_over(f, now))
                 lease_ended(f);

@@ -42,6 +42,7 @@ static const char *what_failed(uint32_t where)
                 [SHEPHERD_AT_CONTAINMENT] = "containment",
                 [SHEPHERD_AT_DEADLINE] = RUN_TOO_LATE,
         };
+
         return where < sizeof(names) / sizeof(*names) ? names[where] : "start";
 }
 
@@ -50,6 +51,7 @@ static void on_child(struct process_runner *r, const struct shepherd_child *c)
         static const enum run_state states[] = {[SHEPHERD_RUNNING] = RUN_RUNNING,
                                                 [SHEPHERD_EXITED] = RUN_ENDED,
                                                 [SHEPHERD_FAILED] = RUN_FAILED};
+
         if (c->record.size < sizeof(*c) || c->state > SHEPHERD_FAILED)
                 return;
         struct run_event e = {
@@ -75,9 +77,11 @@ static void on_child(struct process_runner *r, const struct shepherd_child *c)
 static void on_record(void *arg, const struct shepherd_record *record)
 {
         struct process_runner *r = arg;
+
         if (record->kind == SHEPHERD_WELCOME) {
                 const struct shepherd_hello *w = (const void *)record;
                 bool whole = record->size >= sizeof(*w);
+
                 r->listed = false;
                 r->takes_guests = whole && w->version >= 4;
                 r->takes_terminals = whole && w->version >= 5;
@@ -99,6 +103,7 @@ static void on_batch(void *arg)
 static void on_gone(void *arg)
 {
         struct process_runner *r = arg;
+
         r->listed = false;
         event_queue_unreachable(r->events, NULL);
 }
@@ -106,6 +111,7 @@ static void on_gone(void *arg)
 static void on_silent(void *arg, bool silent)
 {
         struct process_runner *r = arg;
+
         event_queue_silent(r->events, silent ? "the agent's shepherd does not answer" : NULL);
 }
 
@@ -117,6 +123,7 @@ static void on_failed(void *arg, const char *why)
 static int process_open(const struct runner_config *c, struct runner **ret, struct err *err)
 {
         static const struct shepherd_client_ops ops = {on_record, on_batch, on_gone, on_silent, on_failed};
+
         (void)err;
         struct process_runner *r = mem_new(struct process_runner);
         r->base.kind = &runner_process;
@@ -143,6 +150,7 @@ static struct process_runner *self(struct runner *r)
 static void name_record(struct process_runner *r, enum shepherd_kind kind, struct run_id id)
 {
         struct shepherd_name n = {.record = {sizeof(n), kind}};
+
         memcpy(&n.id, &id, sizeof(id));
         buf_add(shepherd_client_out(r->client), &n, sizeof(n));
 }
@@ -155,6 +163,7 @@ static void process_flush(struct runner *base)
 static void process_close(struct runner *base, bool kill_all)
 {
         struct process_runner *r = self(base);
+
         if (kill_all)
                 name_record(r, SHEPHERD_QUIT, (struct run_id){0});
         shepherd_client_free(r->client);
@@ -178,6 +187,7 @@ static void fail_now(struct process_runner *r, struct run_id id, enum run_state 
 static void process_submit(struct runner *base, const struct run_spec *s)
 {
         struct process_runner *r = self(base);
+
         if (!shepherd_client_up(r->client)) {
                 fail_now(r, s->id, RUN_LOST, "shepherd", ENOTCONN);
                 return;
@@ -235,6 +245,7 @@ static void process_kill(struct runner *base, struct run_id id, uint64_t grace_m
 {
         struct process_runner *r = self(base);
         struct shepherd_kill k = {.record = {sizeof(k), SHEPHERD_KILL}, .grace_ms = grace_ms};
+
         memcpy(&k.id, &id, sizeof(id));
         buf_add(shepherd_client_out(r->client), &k, sizeof(k));
 }
@@ -260,6 +271,7 @@ static void process_signal(struct runner *base, struct run_id id, int signal)
 {
         struct process_runner *r = self(base);
         struct shepherd_signal s = {.record = {sizeof(s), SHEPHERD_SIGNAL}, .signal = signal};
+
         memcpy(&s.id, &id, sizeof(id));
         buf_add(shepherd_client_out(r->client), &s, sizeof(s));
 }
@@ -268,6 +280,7 @@ static void process_quote(struct runner *base, const struct run_spec *spec)
 {
         struct process_runner *r = self(base);
         bool up = shepherd_client_up(r->client);
+
         event_queue_quoted(r->events, &(struct run_quote){.id = spec->id,
                                                           .begins_ms = up ? (uint64_t)clock_wall_ms() : 0});
 }
@@ -282,6 +295,7 @@ static int process_begun(struct runner *base, struct buf *ret)
 static void process_status(struct runner *base, const struct run_id *ids, size_t count)
 {
         struct process_runner *r = self(base);
+
         (void)ids;
         if (!count)
                 return;
@@ -299,6 +313,7 @@ static void process_lease(struct runner *base, int64_t until_boot_ms)
 {
         struct process_runner *r = self(base);
         struct shepherd_lease l = {{sizeof(l), SHEPHERD_LEASE}, (uint64_t)until_boot_ms};
+
         buf_add(shepherd_client_out(r->client), &l, sizeof(l));
 }
 

@@ -58,6 +58,7 @@ struct shepherd_client *shepherd_client_new(struct loop *l, const struct shepher
                                             const struct shepherd_client_ops *ops, void *arg)
 {
         struct shepherd_client *c = mem_new(struct shepherd_client);
+
         c->loop = l;
         c->ops = ops;
         c->arg = arg;
@@ -90,6 +91,7 @@ static void __attribute__((noreturn))
 become_shepherd(struct shepherd_client *c, const char *program, int ready)
 {
         char min_uid[16], agent_uid[16];
+
         snprintf(min_uid, sizeof(min_uid), "%u", c->min_uid);
         snprintf(agent_uid, sizeof(agent_uid), "%u", c->agent_uid);
         setsid();
@@ -156,6 +158,7 @@ static void tell_failure(struct shepherd_client *c, const char *why)
 static void on_ready(void *arg, int what)
 {
         struct shepherd_client *c = arg;
+
         (void)what;
         char words[512];
         ssize_t n = read(c->ready, words, sizeof(words) - 1);
@@ -172,6 +175,7 @@ static void spawn(struct shepherd_client *c)
         BUF_CLEANUP struct buf program = {0};
         struct err err;
         int ends[2];
+
         if (c->program) {
                 buf_addz(&program, c->program);
         } else if (program_find("drover-shepherd", &program, &err) != 0) {
@@ -235,6 +239,7 @@ static void try_connect(void *arg)
 {
         struct shepherd_client *c = arg;
         struct sockaddr_un a = {.sun_family = AF_UNIX};
+
         if (c->fd >= 0)
                 return;
         snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/" SHEPHERD_SOCKET, c->dirfd);
@@ -270,6 +275,7 @@ static void on_look(void *arg)
 {
         struct shepherd_client *c = arg;
         const struct shepherd_name ping = {.record = {sizeof(ping), SHEPHERD_PING}};
+
         timer_start(c->look, c->look_ms);
         if (c->fd >= 0 && c->asked && ++c->looks == LOOKS) {
                 c->told_silent = true;
@@ -302,8 +308,10 @@ static bool takes_fd(const struct shepherd_record *r)
 static size_t next_message(const struct buf *b)
 {
         size_t n = 0;
+
         while (n < b->n) {
                 const struct shepherd_record *r = (const void *)(b->p + n);
+
                 if (n > 0 && (n + r->size > SHEPHERD_DIRECT_MAX || takes_fd(r)))
                         break;
                 n += r->size;
@@ -323,6 +331,7 @@ static ssize_t send_with(struct shepherd_client *c, const void *p, size_t n, int
         struct msghdr m = {
                 .msg_iov = &io, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
         struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+
         h->cmsg_level = SOL_SOCKET;
         h->cmsg_type = SCM_RIGHTS;
         h->cmsg_len = CMSG_LEN(sizeof(int));
@@ -334,6 +343,7 @@ static ssize_t send_with(struct shepherd_client *c, const void *p, size_t n, int
 static ssize_t send_passed(struct shepherd_client *c, const void *p, size_t n)
 {
         ssize_t r = send_with(c, p, n, c->passed[0]);
+
         if (r >= 0) {
                 close(c->passed[0]);
                 memmove(c->passed, c->passed + 1, --c->passed_count * sizeof(int));
@@ -344,18 +354,21 @@ static ssize_t send_passed(struct shepherd_client *c, const void *p, size_t n)
 static ssize_t send_memory(struct shepherd_client *c, const char *p, size_t n)
 {
         int fd = memfd_create("drover-start", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
         if (fd < 0)
                 return -1;
         ssize_t r = -1;
         size_t done = 0;
         while (done < n) {
                 ssize_t w = write(fd, p + done, n - done);
+
                 if (w <= 0)
                         break;
                 done += (size_t)w;
         }
         if (done == n && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) == 0) {
                 struct shepherd_record record = {sizeof(record), SHEPHERD_MEMORY};
+
                 r = send_with(c, &record, sizeof(record), fd);
         }
         int error = errno;
@@ -374,6 +387,7 @@ void shepherd_client_flush(struct shepherd_client *c)
                         takes_fd((const void *)c->out.p) && c->passed_count ? send_passed(c, c->out.p, n)
                         : n > SHEPHERD_DIRECT_MAX                           ? send_memory(c, c->out.p, n)
                                                   : send(c->fd, c->out.p, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+
                 if (done < 0 && errno == EINTR)
                         continue;
                 if (done < 0 && errno == EAGAIN) {
@@ -402,6 +416,7 @@ static bool is_its_file(const struct shepherd_client *c, const struct shepherd_b
 {
         struct ucred peer;
         socklen_t n = sizeof(peer);
+
         return head->magic == SHEPHERD_BEGUN_MAGIC && head->used <= SHEPHERD_BEGUN_MAX && c->fd >= 0 &&
                getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 && peer.pid == head->pid;
 }
@@ -411,6 +426,7 @@ int shepherd_client_begun(const struct shepherd_client *c, struct buf *ret)
         static const struct shepherd_id none;
         BUF_CLEANUP struct buf text = {0};
         int r = fs_read(c->dirfd, SHEPHERD_BEGUN, sizeof(struct shepherd_begun), &text, NULL);
+
         if (r < 0)
                 return r;
         const struct shepherd_begun *all = (const void *)text.p;
@@ -430,10 +446,12 @@ bool shepherd_client_up(const struct shepherd_client *c)
 static void on_socket(void *arg, int what)
 {
         struct shepherd_client *c = arg;
+
         if (what & WATCH_WRITE)
                 shepherd_client_flush(c);
         for (int i = 0; i < 16 && c->fd >= 0 && (what & WATCH_READ); i++) {
                 ssize_t n = recv(c->fd, c->room, SHEPHERD_DIRECT_MAX * 4, MSG_DONTWAIT);
+
                 if (n < 0 && (errno == EAGAIN || errno == EINTR))
                         return;
                 if (n <= 0) {
@@ -448,6 +466,7 @@ static void on_socket(void *arg, int what)
                         return;
                 for (size_t at = 0; at + sizeof(struct shepherd_record) <= (size_t)n;) {
                         const struct shepherd_record *r = (const void *)(c->room + at);
+
                         if (r->size < sizeof(*r) || r->size > (size_t)n - at)
                                 break;
                         if (r->kind == SHEPHERD_LISTED)

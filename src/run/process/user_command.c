@@ -39,6 +39,7 @@ struct user_commands {
 struct user_commands *user_commands_new(struct runner *local, int jobs, const char *jobs_path)
 {
         struct user_commands *e = mem_new(struct user_commands);
+
         e->local = local;
         e->jobs = jobs;
         e->jobs_path = jobs_path;
@@ -65,6 +66,7 @@ void user_command_folder(const struct user_commands *e, const char *name, struct
 static void add_variable(struct args *env, const char *name, const char *value)
 {
         BUF_CLEANUP struct buf one = {0};
+
         buf_printf(&one, "%s=%s", name, value);
         args_add(env, buf_view(&one));
 }
@@ -72,6 +74,7 @@ static void add_variable(struct args *env, const char *name, const char *value)
 void user_command_environment(struct args *env, const char *user)
 {
         const struct passwd *pw = getpwnam(user);
+
         add_variable(env, "HOME", pw && *pw->pw_dir ? pw->pw_dir : "/");
         add_variable(env, "USER", user);
         add_variable(env, "LOGNAME", user);
@@ -85,6 +88,7 @@ static void stream_name(const struct user_command *r, const char *which, struct 
 static struct user_command *take_command(struct user_commands *e, struct run_id id)
 {
         struct user_command **link = &e->first;
+
         while (*link && !run_id_eq((*link)->id, id))
                 link = &(*link)->next;
         struct user_command *r = *link;
@@ -103,6 +107,7 @@ static void cancel(struct command *c)
 {
         struct user_command *r = (struct user_command *)(void *)c;
         struct runner *local = r->all->local;
+
         take_command(r->all, r->id);
         if (local) {
                 runner_kill(local, r->id, 0);
@@ -116,6 +121,7 @@ static void end_command(struct command *c, int64_t grace_ms)
 {
         struct user_command *r = (struct user_command *)(void *)c;
         struct runner *local = r->all->local;
+
         if (local) {
                 runner_kill(local, r->id, (uint64_t)grace_ms);
                 local->kind->flush(local);
@@ -128,6 +134,7 @@ static int read_stream(const struct user_command *r, const char *which, struct b
 {
         BUF_CLEANUP struct buf name = {0};
         int dir = openat(r->all->jobs, r->folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
         stream_name(r, which, &name);
         if (dir < 0)
                 return -errno;
@@ -164,6 +171,7 @@ void user_commands_back(struct user_commands *e)
 bool user_commands_event(struct user_commands *e, const struct run_event *event)
 {
         BUF_CLEANUP struct buf out = {0}, errors = {0};
+
         if (event->state == RUN_WAITING || event->state == RUN_RUNNING)
                 for (struct user_command *r = e->first; r; r = r->next)
                         if (run_id_eq(r->id, event->id)) {
@@ -210,6 +218,7 @@ struct command *user_command_run(struct user_commands *e, const struct user_comm
         struct user_command *r = mem_new(struct user_command);
         BUF_CLEANUP struct buf path = {0}, out = {0}, errors = {0};
         ARGS_CLEANUP struct args argv = {0};
+
         *r = (struct user_command){.base = {cancel, end_command},
                                    .all = e,
                                    .id = {0, USER_COMMAND_MEMBER, 0, USER_COMMAND_STEP | ++e->serial, 0},

@@ -39,6 +39,7 @@ static int exec_check(const struct batch_settings *s, struct err *err)
         BUF_CLEANUP struct buf path = {0};
         int r = program ? program_shipped("runners", program, &path, err)
                         : err_set(err, -EINVAL, "exec needs the setting `program`: its absolute path");
+
         if (r == 0 && *buf_z(&path) != '/')
                 r = err_set(err, -EINVAL, "the setting `program` of exec is an absolute path");
         if (r < 0)
@@ -52,6 +53,7 @@ static int exec_check(const struct batch_settings *s, struct err *err)
                 return err_set(err, -EINVAL, "index_variable is the name of a variable");
         while (str_word(&list, &one)) {
                 size_t i = 0;
+
                 while (i < sizeof(verbs) / sizeof(*verbs) && !str_eqz(one, verbs[i].name))
                         i++;
                 if (i == sizeof(verbs) / sizeof(*verbs))
@@ -67,6 +69,7 @@ static unsigned exec_verbs(const struct batch_settings *s)
 {
         struct str list = str_of(batch_setting(s, "verbs")), one;
         unsigned bits = 1u << BATCH_END;
+
         while (str_word(&list, &one))
                 for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
                         if (str_eqz(one, verbs[i].name))
@@ -82,6 +85,7 @@ static struct json open_question(struct batch_call *c, const char *op)
         struct json j = {.out = &c->input};
         const char *program = batch_setting(c->settings, "program");
         BUF_CLEANUP struct buf path = {0};
+
         program_shipped("runners", program ? program : "", &path, NULL);
         batch_word_add(c, buf_z(&path));
         batch_word_add(c, op);
@@ -105,6 +109,7 @@ static void asked(struct batch_call *c, struct json *j)
 static bool is_wanted(const struct batch_settings *s, const char *name)
 {
         struct str list = str_of(batch_setting(s, "words")), one;
+
         if (str_istarts(str_of(name), STR("Batch")))
                 return true;
         while (str_word(&list, &one))
@@ -118,6 +123,7 @@ static int exec_resources(const struct batch_settings *s, const struct run_spec 
 {
         struct json j = {.out = out};
         uint64_t cpus = (spec->cpus_milli + 999) / 1000;
+
         buf_addz(out, HEAD);
         json_open(&j, '{');
         json_kint(&j, "cpus", (int64_t)(cpus ? cpus : 1));
@@ -128,6 +134,7 @@ static int exec_resources(const struct batch_settings *s, const struct run_spec 
         json_open(&j, '{');
         for (size_t i = 0; i < spec->word_count; i++) {
                 const struct run_word *w = &spec->words[i];
+
                 if (!is_wanted(s, w->name))
                         continue;
                 if (!batch_plain(w->value))
@@ -153,6 +160,7 @@ static void ask_about(struct batch_call *c, const char *op, const struct batch_s
 {
         struct json j = open_question(c, op);
         struct str head = str_of(s->head), line;
+
         json_kstrz(&j, "name", s->name);
         json_kstrz(&j, "script", s->script);
         json_kint(&j, "count", s->count);
@@ -177,6 +185,7 @@ static void exec_when(struct batch_call *c, const struct batch_sending *s)
 static void exec_status(struct batch_call *c, const char *user)
 {
         struct json j = open_question(c, "status");
+
         json_kstrz(&j, "user", user);
         asked(c, &j);
 }
@@ -185,6 +194,7 @@ static void ask_natives(struct batch_call *c, const char *op, struct str natives
 {
         struct json j = open_question(c, op);
         struct str one;
+
         json_key(&j, "natives");
         json_open(&j, '[');
         while (natives.n && str_cut(&natives, sep, &one))
@@ -208,6 +218,7 @@ static void exec_act(struct batch_call *c, enum batch_verb verb, struct str nati
 static void exec_capacity(struct batch_call *c)
 {
         struct json j = open_question(c, "capacity");
+
         asked(c, &j);
 }
 
@@ -220,9 +231,11 @@ typedef void answer_fn(void *arg, const struct doc *answer);
 static void each_answer(struct str out, answer_fn *fn, void *arg)
 {
         struct str line;
+
         out = str_head(out, u64_min(out.n, BYTES_MAX));
         for (unsigned n = 0; n < LINES_MAX && out.n && str_cut(&out, '\n', &line); n++) {
                 struct doc *d = NULL;
+
                 answer_make_utf8(line); /* texts may have arbitrary bytes */
                 if (line.n <= LINE_MAX && str_starts(str_trim(line), STR("{")) &&
                     doc_parse("answer", line, &d, NULL) == 0 && d && d->kind == DOC_MAP)
@@ -234,12 +247,14 @@ static void each_answer(struct str out, answer_fn *fn, void *arg)
 static struct str text_of(const struct doc *answer, const char *key)
 {
         const struct doc *d = doc_get(answer, key);
+
         return d && d->kind == DOC_WORD ? d->text : STR("");
 }
 
 static uint64_t number_of(const struct doc *answer, const char *key)
 {
         uint64_t n = 0;
+
         if (str_to_u64(text_of(answer, key), &n) != 0 || n > 1ull << 50)
                 return 0;
         return n;
@@ -248,6 +263,7 @@ static uint64_t number_of(const struct doc *answer, const char *key)
 static void take_native(void *arg, const struct doc *answer)
 {
         struct str native = text_of(answer, "native");
+
         if (batch_is_native(native) && str_find(native, '[') < 0) {
                 buf_reset(arg);
                 buf_str(arg, native);
@@ -289,6 +305,7 @@ static void take_state(void *arg, const struct doc *answer)
                                   .user = text_of(answer, "user"),
                                   .reason = text_of(answer, "reason")};
         struct str state = text_of(answer, "state");
+
         line.phase = BATCH_RUNNING; /* for an unknown state, so that the job is not taken to be gone */
         for (size_t i = 0; i < sizeof(phases) / sizeof(*phases); i++)
                 if (str_eqz(state, phases[i]))
@@ -303,6 +320,7 @@ static bool exec_is_answer(struct str out)
 {
         struct str last = batch_last_line(out);
         size_t lines = 0;
+
         for (size_t i = 0; i < out.n; i++)
                 lines += out.p[i] == '\n';
         return !last.n || (out.n <= BYTES_MAX && lines < LINES_MAX && str_starts(last, STR("{")) &&
@@ -317,6 +335,7 @@ static void exec_status_read(struct str out, batch_take_fn *take, void *arg)
 static void take_capacity(void *arg, const struct doc *answer)
 {
         struct run_capacity *c = arg;
+
         c->cpus_milli = number_of(answer, "cpus") * 1000;
         c->idle_cpus_milli = u64_min(number_of(answer, "idle_cpus") * 1000, c->cpus_milli);
         c->memory_bytes = number_of(answer, "memory");
@@ -338,6 +357,7 @@ static void exec_capacity_read(const struct batch_settings *s, struct str out, s
 static void take_begin(void *arg, const struct doc *answer)
 {
         uint64_t seconds = number_of(answer, "begins");
+
         if (seconds > 0 && seconds < 1ull << 40)
                 *(uint64_t *)arg = seconds * 1000;
 }
@@ -345,6 +365,7 @@ static void take_begin(void *arg, const struct doc *answer)
 static bool exec_when_said(struct str out, struct str errors, uint64_t *ret_ms)
 {
         uint64_t ms = 0;
+
         (void)errors;
         each_answer(out, take_begin, &ms);
         if (ms)

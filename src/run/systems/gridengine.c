@@ -49,6 +49,7 @@ static const struct {
 static const char *gpu_name(const struct batch_settings *s)
 {
         const char *name = batch_setting(s, "gpu_resource");
+
         return name && batch_plain(name) ? name : "gpu";
 }
 
@@ -57,12 +58,14 @@ static const char *gpu_name(const struct batch_settings *s)
 static bool gpus_are_of_jobs(const struct batch_settings *s)
 {
         const char *per = batch_setting(s, "gpu_per");
+
         return per && !strcmp(per, "job");
 }
 
 static int grid_check(const struct batch_settings *s, struct err *err)
 {
         const char *per = batch_setting(s, "gpu_per"), *name = batch_setting(s, "gpu_resource");
+
         if (per && !gpus_are_of_jobs(s) && strcmp(per, "slot") != 0)
                 return err_set(err, -EINVAL, "gpu_per is slot or job, not '%.40s'", per);
         if (name && (!batch_plain(name) || strpbrk(name, ",=")))
@@ -77,6 +80,7 @@ static int add_parallel(const struct batch_settings *s, const struct run_spec *s
         bool spread = batch_shape_of(spec).nodes > 1;
         const char *setting = spread ? "nodes_environment" : "parallel_environment";
         const char *pe = batch_word(spec, words, s, setting);
+
         if (cpus <= 1)
                 return 0;
         if (!pe)
@@ -96,6 +100,7 @@ static void add_resources(const struct batch_settings *s, const struct run_spec 
 {
         const char *memory = batch_setting(s, "memory_resource");
         uint64_t mib = ((spec->memory_bytes + (1 << 20) - 1) >> 20), sharing = gpus_are_of_jobs(s) ? 1 : cpus;
+
         if (spec->walltime_ms)
                 buf_printf(out, "#$ -l h_rt=%llu\n",
                            (unsigned long long)((spec->walltime_ms + 999) / 1000 + MORE_TIME_S));
@@ -110,6 +115,7 @@ static int grid_resources(const struct batch_settings *s, const struct run_spec 
                           struct err *err)
 {
         uint64_t cpus = (spec->cpus_milli + 999) / 1000;
+
         cpus = cpus ? cpus : 1;
         buf_addz(out, "#$ -S /bin/sh\n#$ -r n\n#$ -j y\n#$ -wd /\n#$ -notify\n#$ -w e\n");
         int r = add_parallel(s, spec, cpus, out, err);
@@ -118,6 +124,7 @@ static int grid_resources(const struct batch_settings *s, const struct run_spec 
         add_resources(s, spec, cpus, out);
         for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
                 const char *value = batch_word(spec, options[i].words, s, options[i].setting);
+
                 if (!value || !*value)
                         continue;
                 if (!batch_plain(value))
@@ -148,6 +155,7 @@ static bool grid_submitted(struct str out, struct buf *ret_native)
 {
         struct str last = batch_last_line(out), number;
         uint64_t n;
+
         if (!str_cut(&last, '.', &number) || str_to_u64(number, &n) != 0)
                 return false;
         buf_str(ret_native, number);
@@ -172,12 +180,14 @@ static bool grid_refused(int exit_code, struct str errors)
 static bool grid_full(struct str errors)
 {
         static const char *const said[] = {"jobs are allowed per", "maximum number of jobs", NULL};
+
         return batch_contains(errors, said);
 }
 
 static bool grid_refused_array(struct str errors)
 {
         static const char *const said[] = {"tasks", "array", NULL};
+
         return str_search(errors, STR("rejected")) >= 0 && batch_contains(errors, said);
 }
 
@@ -215,6 +225,7 @@ static void take_job(const struct job_element *j, batch_take_fn *take, void *arg
 {
         BUF_CLEANUP struct buf native = {0};
         struct batch_line line = {.name = j->name, .user = j->owner, .reason = STR("")};
+
         if (!j->number.n || !phase_of(j->state, &line.phase))
                 return;
         line.stopped =
@@ -238,6 +249,7 @@ static void grid_status_read(struct str out, batch_take_fn *take, void *arg)
 {
         struct str tag, attributes, text;
         struct job_element j = {0};
+
         while (batch_next_tag(&out, &tag, &attributes, &text)) {
                 if (str_eqz(tag, "job_list"))
                         j = (struct job_element){0};
@@ -272,6 +284,7 @@ static enum batch_phase past_phase(struct str failed, struct str exit_status)
 {
         struct str number;
         uint64_t code = 0, status = 0;
+
         if (str_word(&exit_status, &number))
                 str_to_u64(number, &status);
         if (!str_word(&failed, &number) || str_to_u64(number, &code) != 0 || code == 0)
@@ -290,6 +303,7 @@ static void take_record(const struct record *r, batch_take_fn *take, void *arg)
         struct batch_line line = {
                 .name = r->name, .phase = past_phase(r->failed, r->status), .reason = STR("")};
         ptrdiff_t colon = str_find(r->failed, ':');
+
         if (!r->number.n)
                 return;
         buf_str(&native, r->number);
@@ -306,6 +320,7 @@ static void grid_past_read(struct str out, batch_take_fn *take, void *arg)
 {
         struct str line, name;
         struct record r = {0};
+
         while (out.n && str_cut(&out, '\n', &line)) {
                 if (str_starts(line, STR("===="))) {
                         take_record(&r, take, arg);
@@ -331,6 +346,7 @@ static void grid_past_read(struct str out, batch_take_fn *take, void *arg)
 static void grid_explain(struct batch_call *c, struct str native)
 {
         ptrdiff_t dot = str_find(native, '.');
+
         batch_words_add(c, STR("qstat -j"));
         args_add(&c->argv, str_head(native, dot < 0 ? native.n : (size_t)dot));
 }
@@ -339,6 +355,7 @@ static void grid_explain(struct batch_call *c, struct str native)
 static struct str grid_explained(struct str out)
 {
         struct str line;
+
         while (out.n && str_cut(&out, '\n', &line)) {
                 if (!str_starts(line, STR("error reason")))
                         continue;
@@ -358,6 +375,7 @@ static void grid_act(struct batch_call *c, enum batch_verb verb, struct str nati
                                             [BATCH_CONTINUE] = "qmod -usj",
                                             [BATCH_HOLD] = "qhold",
                                             [BATCH_RELEASE] = "qrls"};
+
         batch_words_add(c, str_of(words[verb]));
         batch_words_add(c, natives);
 }
@@ -370,6 +388,7 @@ static void grid_capacity(struct batch_call *c)
 {
         const char *queue = batch_setting(c->settings, "queue");
         BUF_CLEANUP struct buf resources = {0};
+
         buf_printf(&resources, "mem_total,mem_free,slots,%s", gpu_name(c->settings));
         batch_words_add(c, STR("qstat -f -xml -u nobody -F"));
         batch_word_add(c, buf_z(&resources));
@@ -404,6 +423,7 @@ static void take_instance(const struct instance *i, struct hosts *all)
         ptrdiff_t at = str_rfind(i->name, '@');
         struct str name = str_skip(i->name, (size_t)(at + 1));
         uint64_t left = u64_left(i->total, i->used + i->reserved);
+
         if (i->state.n || !i->total) /* disabled, suspended, unknown, overloaded, ... */
                 return;
         uintptr_t k = (uintptr_t)map_get(all->index, name);
@@ -433,6 +453,7 @@ static void resource_tag(struct instance *i, const char *gpu, struct str attribu
         bool consumed = str_search(attributes, STR("type=\"hc\"")) >= 0 ||
                         str_search(attributes, STR("type=\"qc\"")) >= 0,
              of_cell = str_search(attributes, STR("type=\"gc\"")) >= 0;
+
         buf_printf(&gpu_mark, "name=\"%s\"", gpu);
         if (str_search(attributes, STR("\"mem_total\"")) >= 0)
                 batch_size(text, 1, &i->memory);
@@ -447,6 +468,7 @@ static void resource_tag(struct instance *i, const char *gpu, struct str attribu
 static void instance_tag(struct instance *i, struct str tag, struct str text)
 {
         uint64_t n = 0;
+
         if (str_eqz(tag, "name")) {
                 i->name = text;
         } else if (str_eqz(tag, "state")) {
@@ -469,6 +491,7 @@ static void add_host(const struct host *h, bool parallel, struct run_capacity *c
                                         .idle_memory_bytes = h->memory_free,
                                         .gpus = h->gpus,
                                         .idle_gpus = h->gpus};
+
         batch_node_add(c, &node, parallel ? h->total : 1);
 }
 
@@ -482,6 +505,7 @@ static void grid_capacity_read(const struct batch_settings *s, struct str out, s
         struct str tag, attributes, text;
         struct instance i = {0};
         struct hosts all = {.index = map_new(), .cell_gpus = UINT64_MAX};
+
         while (batch_next_tag(&out, &tag, &attributes, &text)) {
                 if (str_eqz(tag, "Queue-List"))
                         i = (struct instance){0};

@@ -56,9 +56,11 @@ static bool is_expression(const char *text)
         char open[64];
         size_t depth = 0, n = strlen(text);
         bool quoted = false;
+
         for (const char *p = text; *p; p++) {
                 static const char opening[] = "([{", closing[] = ")]}";
                 const char *at = strchr(opening, *p);
+
                 if ((unsigned char)*p < ' ' || *p == 127 || *p == '$' || *p == '\\')
                         return false;
                 if (*p == '"')
@@ -78,6 +80,7 @@ static bool is_expression(const char *text)
 static bool has_any_domain(const struct batch_settings *s)
 {
         const char *domain = batch_setting(s, "filesystem_domain");
+
         return domain && !strcmp(domain, "any");
 }
 
@@ -86,6 +89,7 @@ static int condor_check(const struct batch_settings *s, struct err *err)
         const char *domain = batch_setting(s, "filesystem_domain"),
                    *array_max = batch_setting(s, "array_max");
         uint64_t n;
+
         if (domain && strcmp(domain, "same") != 0 && strcmp(domain, "any") != 0)
                 return err_set(err, -EINVAL, "filesystem_domain is same or any");
         if (array_max && (str_to_u64(str_of(array_max), &n) != 0 || n < 1 || n > 10000))
@@ -94,6 +98,7 @@ static int condor_check(const struct batch_settings *s, struct err *err)
                 const struct run_word *w = &s->v[i];
                 bool expression =
                         !strcmp(w->name, "requirements") || !strcmp(w->name, "rank") || *w->name == '+';
+
                 if (expression && !is_expression(w->value))
                         return err_set(err, -EINVAL, "%s is an expression of ClassAds in one line, without $",
                                        w->name);
@@ -108,6 +113,7 @@ static int add_expression(const struct batch_settings *s, const struct run_spec 
 {
         const char *words[] = {word, NULL}, *own = batch_word(spec, words, NULL, NULL),
                    *all = batch_setting(s, command);
+
         if (own && !is_expression(own))
                 return err_set(err, -EINVAL, "'%.100s' cannot be the %s of a job in HTCondor", own, command);
         if (own && all && !strcmp(command, "requirements"))
@@ -122,8 +128,10 @@ static int add_words(const struct batch_settings *s, const struct run_spec *spec
 {
         static const char *const queue_words[] = {"HtcondorQueue", "BatchQueue", NULL};
         const char *queue = batch_word(spec, queue_words, s, "queue");
+
         for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
                 const char *value = batch_word(spec, options[i].words, s, options[i].setting);
+
                 if (value && *value && !batch_plain(value))
                         return err_set(err, -EINVAL, "'%.100s' cannot be the %s of a job in HTCondor", value,
                                        options[i].command);
@@ -145,6 +153,7 @@ static int condor_resources(const struct batch_settings *s, const struct run_spe
 {
         unsigned long long cpus = (spec->cpus_milli + 999) / 1000,
                            mib = (spec->memory_bytes + (1 << 20) - 1) >> 20;
+
         buf_printf(out, HEAD "request_cpus = %llu\n", cpus ? cpus : 1);
         if (mib)
                 buf_printf(out, HEAD "request_memory = %llu\n", mib);
@@ -169,6 +178,7 @@ static void condor_naming(const char *name, const char *log, unsigned count, str
 static void add_tool(struct batch_call *c, struct str words)
 {
         const char *schedd = batch_setting(c->settings, "schedd"), *pool = batch_setting(c->settings, "pool");
+
         batch_words_add(c, words);
         if (schedd) {
                 batch_word_add(c, "-name");
@@ -196,6 +206,7 @@ static void condor_submit(struct batch_call *c, const struct batch_sending *s)
 {
         struct buf *out = &c->input;
         struct str script = str_of(s->script), base = script, head = str_of(s->head), line;
+
         add_tool(c, STR("condor_submit -terse"));
         batch_word_add(c, "-");
         if (str_ends(base, STR(".sh")))
@@ -223,6 +234,7 @@ static bool condor_submitted(struct str out, struct buf *ret_native)
 {
         struct str last = batch_last_line(out), cluster, rest = last;
         uint64_t n;
+
         if (!str_cut(&rest, '.', &cluster) || !rest.p || str_search(rest, STR(" - ")) < 0 ||
             str_to_u64(cluster, &n) != 0)
                 return false;
@@ -237,6 +249,7 @@ static bool condor_full(struct str errors)
         static const char *const said[] = {"MAX_JOBS_SUBMITTED", "MAX_JOBS_PER_OWNER",
                                            "SECMAN:2010:Received \"DENIED\"",
                                            "AUTHENTICATE:1003:Failed to authenticate", NULL};
+
         return batch_contains(errors, said);
 }
 
@@ -249,6 +262,7 @@ static bool condor_refused(int exit_code, struct str errors)
                                              "imeout",        "no Drover server",  NULL},
                                  *const said[] = {"ERROR:", "condor_submit: ", NULL};
         ptrdiff_t commit = str_search(errors, STR("Failed to commit job submission"));
+
         if (commit >= 0 && str_search(str_skip(errors, (size_t)commit), STR("ERROR:")) < 0)
                 return false;
         return exit_code > 0 && batch_contains(errors, said) && !batch_contains(errors, unsure);
@@ -257,6 +271,7 @@ static bool condor_refused(int exit_code, struct str errors)
 static bool condor_refused_array(struct str errors)
 {
         static const char *const said[] = {"MAX_JOBS_PER_SUBMISSION", "SUBMIT_MAX_PROCS_IN_CLUSTER", NULL};
+
         return batch_contains(errors, said);
 }
 
@@ -297,8 +312,10 @@ static void hold_waiting(struct batch_call *c, struct str natives)
 {
         BUF_CLEANUP struct buf clusters = {0}, jobs = {0}, constraint = {0};
         struct str one;
+
         while (natives.n && str_cut(&natives, ' ', &one)) {
                 struct buf *list = str_find(one, '.') < 0 ? &clusters : &jobs;
+
                 buf_printf(list, "%s" STR_FMT, list->n ? "," : "", STR_ARG(one));
         }
         buf_printf(&constraint,
@@ -316,6 +333,7 @@ static void condor_act(struct batch_call *c, enum batch_verb verb, struct str na
                                             [BATCH_STOP] = "condor_suspend",
                                             [BATCH_CONTINUE] = "condor_continue",
                                             [BATCH_RELEASE] = "condor_release"};
+
         if (verb == BATCH_HOLD) {
                 hold_waiting(c, natives);
                 return;
@@ -330,6 +348,7 @@ static void condor_capacity(struct batch_call *c)
 {
         const char *pool = batch_setting(c->settings, "pool"),
                    *requirements = batch_setting(c->settings, "requirements");
+
         batch_words_add(c, STR("condor_status -json -attributes " HTCONDOR_SLOT));
         if (pool) {
                 batch_word_add(c, "-pool");

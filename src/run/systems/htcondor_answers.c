@@ -24,6 +24,7 @@ static json_t *read_list(struct str out)
 static struct str text_of(const json_t *ad, const char *name)
 {
         const json_t *v = json_object_get(ad, name);
+
         return json_is_string(v) ? str_make(json_string_value(v), json_string_length(v)) : STR("");
 }
 
@@ -37,6 +38,7 @@ static int64_t number_of_resource(const json_t *ad, const char *name)
 {
         const char *key;
         json_t *v;
+
         json_object_foreach ((json_t *)(uintptr_t)ad, key, v)
                 if (str_ieqz(str_of(key), name))
                         return json_integer_value(v);
@@ -47,6 +49,7 @@ bool htcondor_is_answer(struct str out)
 {
         json_t *list = read_list(out);
         bool none = str_trim(out).n == 0; /* some versions print nothing at all if there are no jobs */
+
         json_decref(list);
         return list || none;
 }
@@ -75,6 +78,7 @@ static void take_held(const json_t *ad, struct batch_line *line)
                 DURATION = 46,
                 EXECUTE
         };
+
         enum { OF_MEMORY = 102, OF_DISK = 104 };
         int64_t code = number_of(ad, "HoldReasonCode"), sub = number_of(ad, "HoldReasonSubCode");
         bool by_hand = code == BY_SOMEBODY || code == AT_SUBMIT || code == SPOOLING,
@@ -143,6 +147,7 @@ void htcondor_jobs_read(struct str out, batch_take_fn *take, void *arg)
                 struct batch_line line = {
                         .name = text_of(ad, HTCONDOR_NAME), .user = text_of(ad, "Owner"), .reason = STR("")};
                 int64_t cluster = number_of(ad, "ClusterId");
+
                 if (cluster <= 0 || !take_status(ad, &line, &why))
                         continue;
                 buf_printf(&native, "%lld", (long long)cluster);
@@ -180,6 +185,7 @@ static void add_slot(const struct slot *s, struct run_capacity *c)
                                                              << 20,
                                         .gpus = (uint64_t)gpus,
                                         .idle_gpus = (uint64_t)within(s->gpus_left, gpus)};
+
         batch_node_add(c, &node, node.cpus);
 }
 
@@ -191,6 +197,7 @@ static void take_slot(const json_t *ad, struct run_capacity *c)
         struct slot s = {.cpus_left = number_of(ad, "Cpus"),
                          .memory_left = number_of(ad, "Memory"),
                          .gpus_left = number_of_resource(ad, "GPUs")};
+
         s.cpus = s.cpus_left;
         s.memory = s.memory_left;
         s.gpus = s.gpus_left;
@@ -213,6 +220,7 @@ void htcondor_slots_read(const struct batch_settings *s, struct str out, struct 
 {
         json_t *list = read_list(out), *ad;
         size_t i;
+
         (void)s;
         json_array_foreach (list, i, ad)
                 take_slot(ad, c);

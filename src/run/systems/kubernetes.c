@@ -43,6 +43,7 @@ static bool is_name(struct str s)
 static int check_name(const struct batch_settings *s, const char *name, struct err *err)
 {
         const char *value = batch_setting(s, name);
+
         if (!value || is_name(str_of(value)))
                 return 0;
         return err_set(err, -EINVAL, "%s: '%.100s' is no name of an object: small letters, digits, - and .",
@@ -54,6 +55,7 @@ static int check_volume(const struct batch_settings *s, struct err *err)
         const char *volume = batch_setting(s, "volume"), *mount = batch_setting(s, "mount");
         struct str v = str_of(volume ? volume : "");
         bool claim = str_starts(v, STR("claim:")) && is_name(str_skip(v, strlen("claim:")));
+
         if (!claim && !str_starts(v, STR("host:/")))
                 return err_set(
                         err, -EINVAL,
@@ -69,6 +71,7 @@ static bool read_toleration(struct str one, struct str *ret_key, struct str *ret
                             struct str *ret_effect)
 {
         ptrdiff_t colon = str_rfind(one, ':');
+
         if (colon <= 0)
                 return false;
         *ret_effect = str_skip(one, (size_t)colon + 1);
@@ -88,6 +91,7 @@ static int kubernetes_check(const struct batch_settings *s, struct err *err)
                                             "local_queue", "runtime_class",   "quota"};
         static const char *const needed[] = {"rest", "namespace", "image"};
         struct str list, one, key, value, effect;
+
         for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++)
                 if (!batch_setting(s, needed[i]))
                         return err_set(err, -EINVAL, "kubernetes needs the setting %s", needed[i]);
@@ -131,10 +135,12 @@ static int kubernetes_resources(const struct batch_settings *s, const struct run
                                 struct err *err)
 {
         const char *sandbox = spec->sandbox ? spec->sandbox : ""; /* a question may have none */
+
         if (strchr(sandbox, '\n'))
                 return err_set(err, -EINVAL, "the sandbox has a line's end in its name");
         for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
                 const char *value = batch_word(spec, words[i].names, s, words[i].setting);
+
                 if (!value)
                         continue;
                 if (words[i].object ? !is_name(str_of(value)) : !batch_plain(value))
@@ -158,6 +164,7 @@ static int kubernetes_resources(const struct batch_settings *s, const struct run
 static struct str said(const char *head, const char *key)
 {
         struct str rest = str_of(head), line, word;
+
         while (rest.n && str_cut(&rest, '\n', &line)) {
                 if (!str_starts(line, STR(HEAD)))
                         continue;
@@ -203,6 +210,7 @@ static void add_amounts(struct json *j, const char *key, const struct batch_call
 {
         const char *resource = batch_setting(c->settings, "gpu_resource");
         BUF_CLEANUP struct buf cpu = {0};
+
         object_open(j, key);
         buf_printf(&cpu, STR_FMT "m", STR_ARG(said(head, "cpu")));
         json_kstr(j, "cpu", buf_view(&cpu));
@@ -217,6 +225,7 @@ static void add_amounts(struct json *j, const char *key, const struct batch_call
 static void add_mount(struct json *j, const struct batch_call *c, struct str path, bool read_only)
 {
         struct str mount = str_of(batch_setting(c->settings, "mount")), sub = path;
+
         while (mount.n && mount.p[mount.n - 1] == '/')
                 mount.n--;
         if (str_starts(path, mount) && (path.n == mount.n || path.p[mount.n] == '/'))
@@ -236,6 +245,7 @@ static void add_mount(struct json *j, const struct batch_call *c, struct str pat
 static void add_volume(struct json *j, const struct batch_call *c)
 {
         struct str volume = str_of(batch_setting(c->settings, "volume")), kind;
+
         str_cut(&volume, ':', &kind);
         list_open(j, "volumes");
         json_open(j, '{');
@@ -251,6 +261,7 @@ static void add_volume(struct json *j, const struct batch_call *c)
 static void add_container(struct json *j, const struct batch_call *c, const struct batch_sending *s)
 {
         struct str script = str_of(s->script);
+
         list_open(j, "containers");
         json_open(j, '{');
         json_kstrz(j, "name", "job");
@@ -283,6 +294,7 @@ static void add_container(struct json *j, const struct batch_call *c, const stru
 static void add_placement(struct json *j, const struct batch_call *c)
 {
         struct str list = str_of(batch_setting(c->settings, "node_labels")), one, key, value, effect;
+
         object_open(j, "nodeSelector");
         while (str_word(&list, &one) && str_cut(&one, '=', &key)) {
                 json_keys(j, key);
@@ -317,6 +329,7 @@ static void add_pod(struct json *j, const struct batch_call *c, const struct bat
         const char *account = batch_setting(c->settings, "service_account"),
                    *runtime = batch_setting(c->settings, "runtime_class");
         struct str priority = said(s->head, "priority");
+
         object_open(j, "spec");
         json_kstrz(j, "restartPolicy", "Never");
         json_kbool(j, "enableServiceLinks", false);
@@ -350,6 +363,7 @@ static void kubernetes_submit(struct batch_call *c, const struct batch_sending *
         struct json j = {.out = &c->input};
         struct str deadline = said(s->head, "deadline");
         uint64_t seconds = 0;
+
         c->method = "PATCH";
         c->type = "application/apply-patch+yaml"; /* JSON is YAML */
         batch_path_add(c, "/apis/batch/v1/namespaces/%s/jobs/%s?fieldManager=drover&force=true",
@@ -381,6 +395,7 @@ static void kubernetes_submit(struct batch_call *c, const struct batch_sending *
 static bool kubernetes_submitted(struct str out, struct buf *ret_native)
 {
         struct str last = batch_last_line(out), word;
+
         if (!str_cut(&last, '|', &word) || !str_eqz(word, "applied"))
                 return false;
         buf_str(ret_native, last);
@@ -394,6 +409,7 @@ static bool kubernetes_refused(int exit_code, struct str errors)
                                             NULL},
                                  *const rights[] = {" cannot patch resource", " cannot create resource",
                                                     NULL};
+
         return exit_code == 1 &&
                (batch_contains(errors, final) ||
                 (str_search(errors, STR("Forbidden:")) >= 0 && !batch_contains(errors, rights)));
@@ -409,6 +425,7 @@ static bool kubernetes_full(struct str errors)
 static void kubernetes_status(struct batch_call *c, const char *user)
 {
         const char *space = namespace_of(c);
+
         (void)user;
         c->method = "GET";
         batch_path_add(c, "/apis/batch/v1/namespaces/%s/jobs?" SELECTOR, space);
@@ -423,6 +440,7 @@ static void kubernetes_status(struct batch_call *c, const char *user)
 static void kubernetes_past(struct batch_call *c, const char *user, const char *natives)
 {
         struct str rest = str_of(natives), one;
+
         (void)user;
         c->method = "GET";
         while (rest.n && str_cut(&rest, ',', &one))
@@ -435,6 +453,7 @@ static void kubernetes_past(struct batch_call *c, const char *user, const char *
 static void kubernetes_act(struct batch_call *c, enum batch_verb verb, struct str natives)
 {
         struct str one;
+
         (void)verb; /* BATCH_END is the only verb */
         c->method = "DELETE";
         buf_addz(&c->input, "{\"propagationPolicy\":\"Background\"}");
@@ -447,6 +466,7 @@ static void kubernetes_act(struct batch_call *c, enum batch_verb verb, struct st
 static void kubernetes_capacity(struct batch_call *c)
 {
         const char *quota = batch_setting(c->settings, "quota");
+
         c->method = "GET";
         if (quota) {
                 batch_path_add(c, "/api/v1/namespaces/%s/resourcequotas/%s", namespace_of(c), quota);

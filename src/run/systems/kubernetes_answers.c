@@ -108,6 +108,7 @@ static void add_line(struct buf *out, const char *kind, const struct str *values
         buf_addz(out, kind);
         for (size_t i = 0; i < count; i++) {
                 struct str s = values[fields[i]];
+
                 buf_char(out, '|');
                 for (size_t k = 0; k < s.n; k++)
                         buf_char(out, s.p[k] == '|' || (unsigned char)s.p[k] < ' ' ? '?' : s.p[k]);
@@ -163,6 +164,7 @@ struct line {
 static bool next_line(struct str *out, struct line *ret)
 {
         struct str text;
+
         *ret = (struct line){{0}};
         if (!out->n || !str_cut(out, '\n', &text))
                 return false;
@@ -176,6 +178,7 @@ static bool next_line(struct str *out, struct line *ret)
 static bool is_true(struct str types, struct str statuses, const char *type)
 {
         struct str one, status;
+
         while (types.n && str_cut(&types, ',', &one)) {
                 str_cut(&statuses, ',', &status);
                 if (str_eqz(one, type))
@@ -209,6 +212,7 @@ enum { JOB, JOB_SUSPENDED, JOB_READY, JOB_TYPES, JOB_STATUSES, JOB_MESSAGES };
 static struct pod *pod_of(struct map *pods, struct str job)
 {
         struct pod *p = map_get(pods, job);
+
         if (!p) {
                 p = mem_new(struct pod);
                 map_put(pods, job, p);
@@ -219,6 +223,7 @@ static struct pod *pod_of(struct map *pods, struct str job)
 static void read_pods(struct str out, struct map *pods)
 {
         struct line line;
+
         while (next_line(&out, &line))
                 if (str_eqz(line.kind, "pod"))
                         pod_of(pods, line.part[POD_JOB])->line = line;
@@ -238,6 +243,7 @@ static enum batch_phase failed_phase(const struct line *job, const struct line *
                                            "Terminated",
                                            "UnexpectedAdmissionError",
                                            NULL};
+
         *ret_reason = pod->part[POD_REASON].n ? pod->part[POD_REASON] : job->part[JOB_MESSAGES];
         if (str_search(job->part[JOB_MESSAGES], STR("longer than specified deadline")) >= 0)
                 return BATCH_TIMEOUT;
@@ -254,6 +260,7 @@ static enum batch_phase waiting_phase(const struct line *job, const struct pod *
 {
         static const char *const never[] = {"InvalidImageName", "ErrImageNeverPull", NULL};
         const struct str *p = pod->line.part;
+
         if (str_eqz(job->part[JOB_SUSPENDED], "true"))
                 *ret_reason = STR("the Job is suspended");
         else
@@ -269,6 +276,7 @@ static void read_job(const struct line *job, const struct pod *pod, struct batch
 {
         struct str types = job->part[JOB_TYPES], statuses = job->part[JOB_STATUSES];
         uint64_t ready = 0;
+
         *ret = (struct batch_line){.native = job->part[JOB], .name = job->part[JOB]};
         str_to_u64(job->part[JOB_READY], &ready);
         if (is_true(types, statuses, "Complete"))
@@ -291,10 +299,12 @@ void kubernetes_status_read(struct str out, batch_take_fn *fn, void *arg)
         struct str rest = out, key;
         struct line line;
         void *value;
+
         read_pods(out, pods);
         while (next_line(&rest, &line)) {
                 const struct pod *pod = map_get(pods, line.part[JOB]);
                 struct batch_line told;
+
                 if (!str_eqz(line.kind, "job"))
                         continue;
                 read_job(&line, pod ? pod : &none, &told);
@@ -308,6 +318,7 @@ void kubernetes_status_read(struct str out, batch_take_fn *fn, void *arg)
 void kubernetes_past_read(struct str out, batch_take_fn *fn, void *arg)
 {
         struct line line;
+
         while (next_line(&out, &line))
                 if (str_eqz(line.kind, "gone"))
                         fn(arg, &(struct batch_line){.native = line.part[0],
@@ -338,6 +349,7 @@ static uint64_t quantity_milli(struct str text)
                      {"Pi", 1125899906842624.0}};
         size_t n = 0;
         double value;
+
         while (n < text.n && (isdigit((unsigned char)text.p[n]) || text.p[n] == '.' ||
                               (text.p[n] == 'e' && n + 1 < text.n && isdigit((unsigned char)text.p[n + 1]))))
                 n++;
@@ -355,6 +367,7 @@ static uint64_t sum_milli(struct str list)
 {
         struct str one;
         uint64_t sum = 0;
+
         while (list.n && str_cut(&list, ',', &one))
                 sum += quantity_milli(one);
         return sum;
@@ -378,6 +391,7 @@ static void read_quota(const struct line *line, struct run_capacity *c)
                 .idle_memory_bytes = less(quantity_milli(memory[0]), quantity_milli(memory[1])) / 1000,
                 .gpus = quantity_milli(p[4]) / 1000,
                 .idle_gpus = less(quantity_milli(p[4]), quantity_milli(p[9])) / 1000};
+
         batch_node_add(c, &node, node.cpus);
         if (!node.cpus)
                 c->nothing = "the quota has no limit named requests.cpu, or it is 0";
@@ -392,6 +406,7 @@ static void read_node(const struct batch_settings *s, const struct line *line, s
 {
         const struct str *p = line->part;
         bool tainted = str_search(p[2], STR("NoExecute")) >= 0;
+
         for (struct str rest = p[2], one; rest.n && str_cut(&rest, ',', &one);)
                 tainted |= str_eqz(one, "NoSchedule");
         if (str_eqz(p[1], "true") || !is_true(p[3], p[4], "Ready") ||
@@ -409,8 +424,10 @@ void kubernetes_capacity_read(const struct batch_settings *s, struct str out, st
         struct line line;
         struct str key;
         void *value;
+
         while (next_line(&out, &line)) {
                 struct node *n = map_get(nodes, line.part[POD_NODE]);
+
                 if (str_eqz(line.kind, "quota"))
                         read_quota(&line, c);
                 else if (str_eqz(line.kind, "node"))
@@ -429,6 +446,7 @@ void kubernetes_capacity_read(const struct batch_settings *s, struct str out, st
                                                 .idle_memory_bytes = less(n->memory, n->used_memory) / 1000,
                                                 .gpus = n->gpus / 1000,
                                                 .idle_gpus = less(n->gpus, n->used_gpus) / 1000};
+
                 batch_node_add(c, &node, node.cpus);
                 free(value);
         }

@@ -23,12 +23,14 @@ static const struct batch_variable variables[] = {{"PBS_DEFAULT", "server"},
 static bool is_torque(const struct batch_settings *s)
 {
         const char *form = batch_setting(s, "form");
+
         return form && !strcmp(form, "torque");
 }
 
 static bool has_arrays(const struct batch_settings *s)
 {
         const char *max = batch_setting(s, "array_max");
+
         return !max || strcmp(max, "1") != 0;
 }
 
@@ -36,6 +38,7 @@ static int pbs_check(const struct batch_settings *s, struct err *err)
 {
         const char *form = batch_setting(s, "form"), *array_max = batch_setting(s, "array_max");
         uint64_t n;
+
         if (form && strcmp(form, "pro") != 0 && strcmp(form, "torque") != 0)
                 return err_set(err, -EINVAL, "form is pro (PBS Pro, OpenPBS) or torque");
         if (array_max && (str_to_u64(str_of(array_max), &n) != 0 || n < 1 || n > 10000))
@@ -47,6 +50,7 @@ static int add_word(const struct batch_settings *s, const struct run_spec *spec,
                     const char *setting, const char *const *words, struct buf *out, struct err *err)
 {
         const char *value = batch_word(spec, words, s, setting);
+
         if (!value || !*value)
                 return 0;
         if (!batch_plain(value))
@@ -61,7 +65,8 @@ static void add_resources(const struct batch_settings *s, const struct run_spec 
         unsigned long long nodes = shape.nodes, gpus = shape.node_gpus, cpus = shape.tasks * shape.task_cpus;
         unsigned long long left =
                 (spec->walltime_ms + 999) / 1000 + 60; /* the script ends the program first */
-        if (is_torque(s)) {                            /* memory is for all nodes together there */
+
+        if (is_torque(s)) { /* memory is for all nodes together there */
                 buf_printf(out, "#PBS -l nodes=%llu:ppn=%llu", nodes, cpus);
                 if (gpus)
                         buf_printf(out, ":gpus=%llu", gpus);
@@ -90,6 +95,7 @@ static int pbs_resources(const struct batch_settings *s, const struct run_spec *
         static const char *const queue[] = {"PbsQueue", "BatchQueue", NULL},
                                  *const account[] = {"PbsAccount", "BatchProject", NULL},
                                  *const resources[] = {"PbsResources", NULL};
+
         buf_addz(out, "#PBS -S /bin/sh\n#PBS -j oe\n");
         add_resources(s, spec, out);
         int r = add_word(s, spec, "-q", "queue", queue, out, err);
@@ -113,6 +119,7 @@ static void pbs_naming(const char *name, const char *log, unsigned count, struct
 static void pbs_submit(struct batch_call *c, const struct batch_sending *s)
 {
         BUF_CLEANUP struct buf range = {0}, log = {0};
+
         /* -f: no process is left running to speed up the next qsub (Torque: another meaning) */
         batch_words_add(c, is_torque(c->settings) ? STR("qsub") : STR("qsub -f"));
         if (s->count > 1) {
@@ -130,6 +137,7 @@ static void pbs_submit(struct batch_call *c, const struct batch_sending *s)
 static struct str digits_of(struct str s)
 {
         size_t n = 0;
+
         while (n < s.n && isdigit((unsigned char)s.p[n]))
                 n++;
         return str_head(s, n);
@@ -139,6 +147,7 @@ static struct str digits_of(struct str s)
 static bool pbs_submitted(struct str out, struct buf *ret_native)
 {
         struct str last = batch_last_line(out), number = digits_of(last), end = str_skip(last, number.n);
+
         if (!number.n || (end.n && end.p[0] != '.' && end.p[0] != '['))
                 return false;
         buf_str(ret_native, number);
@@ -164,6 +173,7 @@ static bool pbs_refused(int exit_code, struct str errors)
                                              "internal error",
                                              "Failed to save",
                                              NULL};
+
         return exit_code > 0 && errors.n && !batch_contains(errors, unsure);
 }
 
@@ -181,6 +191,7 @@ static bool pbs_full(struct str errors)
                                            "Queue is not enabled",
                                            "Unauthorized Request",
                                            NULL};
+
         return batch_contains(errors, said);
 }
 
@@ -189,6 +200,7 @@ static const char *const limited_by[] = {" -q ", " -A ", NULL};
 static bool pbs_refused_array(struct str errors)
 {
         static const char *const said[] = {"array", "Array", NULL};
+
         return batch_contains(errors, said);
 }
 
@@ -225,6 +237,7 @@ struct job { /* a job in the output of qstat -f */
 static enum batch_phase ended_phase(const struct job *j)
 {
         int64_t status = 0;
+
         if (str_eqz(j->substate, "91"))
                 return BATCH_CANCELLED;
         str_to_i64(j->exit_status, &status);
@@ -261,12 +274,14 @@ static void take_job(const struct job *j, batch_take_fn *take, void *arg)
                                   .reason = j->comment};
         struct str number = digits_of(j->id), rest = str_skip(j->id, number.n);
         char state = j->state.n == 1 ? j->state.p[0] : 0;
+
         if (!number.n || !state || str_starts(rest, STR("[]")))
                 return; /* the array as a whole */
         ptrdiff_t end = rest.n && rest.p[0] == '[' ? str_find(rest, ']') : -1;
         line.native = str_head(j->id, number.n + (size_t)(end + 1));
         if (end > 0) { /* Torque: name-3 */
                 ptrdiff_t dash = str_rfind(line.name, '-');
+
                 line.name = dash > 0 ? str_head(line.name, (size_t)dash) : line.name;
         }
         line.bare = is_bare(j);
@@ -291,6 +306,7 @@ static void take_job(const struct job *j, batch_take_fn *take, void *arg)
 static bool continues(struct str line, bool open)
 {
         size_t tab = line.n && line.p[0] == '\t', n = 0;
+
         while (n < line.n - tab && line.p[line.n - 1 - n] == '\\')
                 n++;
         return n % 2 || (open && tab && n == line.n - tab);
@@ -302,8 +318,10 @@ static void read_jobs(struct str out, batch_take_fn *take, void *arg)
 {
         struct str line;
         struct job j = {0};
+
         for (bool open = false; out.n && str_cut(&out, '\n', &line);) {
                 bool inside = open;
+
                 open = continues(line, open);
                 if (!j.indent && line.n)
                         j.indent = line.p[0];
@@ -361,6 +379,7 @@ static void note_line(void *arg, const struct batch_line *line)
         struct believed *b = arg;
         BUF_CLEANUP struct buf key = {0};
         const char *best = best_of(b, line, &key), *rank = rank_of(line);
+
         if (!best || *rank > *best)
                 map_put(b->best, buf_view(&key), (void *)(uintptr_t)rank);
 }
@@ -369,6 +388,7 @@ static void take_best(void *arg, const struct batch_line *line)
 {
         struct believed *b = arg;
         BUF_CLEANUP struct buf key = {0};
+
         if (best_of(b, line, &key) == rank_of(line))
                 b->take(b->arg, line);
 }
@@ -379,6 +399,7 @@ static void take_best(void *arg, const struct batch_line *line)
 static void pbs_status_read(struct str out, batch_take_fn *take, void *arg)
 {
         struct believed b = {map_new(), take, arg};
+
         read_jobs(out, note_line, &b);
         read_jobs(out, take_best, &b);
         map_free(b.best);
@@ -408,6 +429,7 @@ static void pbs_act(struct batch_call *c, enum batch_verb verb, struct str nativ
 {
         static const char *const words[] = {
                 [BATCH_END] = "qdel", [BATCH_HOLD] = "qhold", [BATCH_RELEASE] = "qrls"};
+
         batch_words_add(c, str_of(words[verb]));
         batch_words_add(c, natives);
 }
@@ -434,6 +456,7 @@ static void take_node(const struct node *n, struct run_capacity *c)
                                         .idle_memory_bytes = u64_left(n->memory, n->memory_taken),
                                         .gpus = n->gpus,
                                         .idle_gpus = u64_left(n->gpus, n->gpus_taken)};
+
         if (n->there && n->usable && n->cpus)
                 batch_node_add(c, &node, n->cpus);
 }
@@ -443,6 +466,7 @@ static uint64_t processors(struct str jobs)
 {
         struct str one, range, first;
         uint64_t n = 0, a, b;
+
         while (jobs.n && str_cut(&jobs, ',', &one)) {
                 one = str_trim(one);
                 if (str_find(one, '/') < 0 || !str_cut(&one, '/', &range) || !str_cut(&range, '-', &first) ||
@@ -458,6 +482,7 @@ static uint64_t physical_memory(struct str status)
 {
         struct str one, name;
         uint64_t bytes = 0;
+
         while (status.n && str_cut(&status, ',', &one)) {
                 one = str_trim(one);
                 if (!str_cut(&one, '=', &name))
@@ -473,6 +498,7 @@ static uint64_t physical_memory(struct str status)
 static void gpu_states(struct node *n, struct str status)
 {
         struct str mark = STR("gpu_state=");
+
         n->gpus = n->gpus_taken = 0;
         for (ptrdiff_t at; (at = str_search(status, mark)) >= 0;) {
                 status = str_skip(status, (size_t)at + mark.n);
@@ -485,6 +511,7 @@ static void node_resource(struct node *n, struct str name, struct str value)
 {
         static const char available[] = "resources_available.", assigned[] = "resources_assigned.";
         bool taken = str_starts(name, str_of(assigned));
+
         if (!taken && !str_starts(name, str_of(available)))
                 return;
         name = str_skip(name, strlen(taken ? assigned : available));
@@ -503,6 +530,7 @@ static void node_line(struct node *n, struct str name, struct str value)
         static const char *const away[] = {"down",  "offline", "unknown",      "stale", "sleep",
                                            "drain", "maint",   "provisioning", NULL},
                                  *const full[] = {"exclusive", "busy", NULL};
+
         if (str_eqz(name, "state")) {
                 n->usable = !batch_contains(value, away);
                 n->full = batch_contains(value, full);
@@ -527,6 +555,7 @@ static unsigned nodes_of(struct str queue, struct str out, struct run_capacity *
         struct str line;
         struct node n = {0};
         unsigned count = 0;
+
         for (bool more = true; more;) {
                 more = out.n && str_cut(&out, '\n', &line);
                 ptrdiff_t at = more ? str_search(line, STR(" = ")) : -1;
@@ -548,6 +577,7 @@ static unsigned nodes_of(struct str queue, struct str out, struct run_capacity *
 static void pbs_capacity_read(const struct batch_settings *s, struct str out, struct run_capacity *c)
 {
         const char *queue = batch_setting(s, "queue");
+
         if (!queue || !*queue || !nodes_of(str_of(queue), out, c))
                 nodes_of(STR(""), out, c);
 }

@@ -16,6 +16,7 @@ static inline int recorded(const char *file, const char *command, struct buf *re
         struct str rest, line;
         bool here = false;
         uint64_t status = 0;
+
         buf_printf(&path, "%s/%s", getenv("RECORDED"), file);
         assert_int_equal(fs_read(AT_FDCWD, buf_z(&path), 1 << 20, &text, NULL), 0);
         buf_reset(ret_out);
@@ -28,6 +29,7 @@ static inline int recorded(const char *file, const char *command, struct buf *re
                         return (int)status;
                 } else if (here) {
                         bool error = str_starts(line, STR("! "));
+
                         buf_str(error ? ret_errors : ret_out, error ? str_skip(line, 2) : line);
                         buf_char(error ? ret_errors : ret_out, '\n');
                 }
@@ -49,6 +51,7 @@ static inline void assert_read(void (*read)(struct str out, batch_take_fn *take,
 {
         MEM_CLEANUP char *copy = mem_dupz(text);
         BUF_CLEANUP struct buf got = {0};
+
         read(str_of(copy), write_line, &got);
         assert_string_equal(buf_z(&got), want);
 }

@@ -32,6 +32,7 @@ static const struct {
 static const char *gres_name(const struct batch_settings *s)
 {
         const char *name = batch_setting(s, "gres_name");
+
         return name && batch_plain(name) ? name : "gpu";
 }
 
@@ -40,6 +41,7 @@ static int requeue(const struct batch_settings *s, bool *ret, struct err *err)
 {
         const char *word = batch_setting(s, "requeue");
         bool yes = word && !strcmp(word, "yes");
+
         if (word && !yes && strcmp(word, "no") != 0)
                 return err_set(err, -EINVAL, "requeue is yes or no, not '%.40s'", word);
         *ret = yes;
@@ -49,6 +51,7 @@ static int requeue(const struct batch_settings *s, bool *ret, struct err *err)
 int slurm_check(const struct batch_settings *s, struct err *err)
 {
         bool again;
+
         if (batch_setting(s, "token_file") && !batch_setting(s, "rest"))
                 return err_set(err, -EINVAL, "token_file is for slurmrestd, whose address `rest` would be");
         return requeue(s, &again, err);
@@ -59,6 +62,7 @@ int slurm_resources(const struct batch_settings *s, const struct run_spec *spec,
 {
         struct batch_shape shape = batch_shape_of(spec);
         bool again = false;
+
         requeue(s, &again, NULL);
         buf_printf(out, "#SBATCH --nodes=%llu\n#SBATCH --ntasks=%llu\n", (unsigned long long)shape.nodes,
                    (unsigned long long)(shape.nodes * shape.tasks));
@@ -78,6 +82,7 @@ int slurm_resources(const struct batch_settings *s, const struct run_spec *spec,
                            (unsigned long long)shape.node_gpus);
         for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
                 const char *value = batch_word(spec, options[i].words, s, options[i].setting);
+
                 if (!value || !*value)
                         continue;
                 if (!batch_plain(value))
@@ -109,6 +114,7 @@ static bool slurm_submitted(struct str out, struct buf *ret_native)
 {
         struct str last = batch_last_line(out), number;
         uint64_t n;
+
         if (!str_cut(&last, ';', &number) || str_to_u64(number, &n) != 0)
                 return false;
         buf_str(ret_native, number);
@@ -122,12 +128,14 @@ bool slurm_unsure(struct str errors)
                                             "Connection refused",   "communication",
                                             "Resource temporarily", "Protocol authentication",
                                             "in standby mode",      NULL};
+
         return batch_contains(errors, words);
 }
 
 static bool slurm_refused(int exit_code, struct str errors)
 {
         static const char *const said[] = {"error:", "allocation failure:", NULL};
+
         (void)exit_code;
         return !slurm_unsure(errors) && batch_contains(errors, said);
 }
@@ -137,6 +145,7 @@ static bool slurm_refused(int exit_code, struct str errors)
 bool slurm_full(struct str errors)
 {
         static const char *const which[] = {"error: QOS", "error: Assoc", NULL};
+
         return str_search(errors, STR("Job violates accounting/QOS policy")) >= 0 &&
                (str_search(errors, STR("SubmitJob")) >= 0 || !batch_contains(errors, which));
 }
@@ -161,6 +170,7 @@ void slurm_native_of(const char *native, unsigned index, struct buf *out)
 static void slurm_status(struct batch_call *c, const char *user)
 {
         BUF_CLEANUP struct buf u = {0};
+
         buf_printf(&u, "--user=%s", user);
         batch_words_add(c, STR("squeue --noheader --array --states=all --format=%F|%K|%T|%" NAME_MAX_PRINTED
                                "j|%r|%u"));
@@ -187,6 +197,7 @@ static enum batch_phase phase_of(struct str state, bool *ret_stopped)
 {
         struct str one;
         enum batch_phase phase = BATCH_RUNNING;
+
         *ret_stopped = false;
         while (state.n && str_cut(&state, ',', &one))
                 for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
@@ -207,6 +218,7 @@ static bool unfit(struct str reason)
 static size_t fields(struct str line, struct str *field, size_t max)
 {
         size_t n = 0;
+
         while (n < max && line.p && str_cut(&line, '|', &field[n]))
                 n++;
         return n;
@@ -217,6 +229,7 @@ static size_t fields(struct str line, struct str *field, size_t max)
 static bool status_line(struct str line, struct batch_line *ret)
 {
         struct str field[6];
+
         if (fields(line, field, 6) != 6)
                 return false;
         *ret = (struct batch_line){
@@ -239,6 +252,7 @@ void slurm_status_read(struct str out, batch_take_fn *take, void *arg)
 {
         struct str text;
         struct batch_line line;
+
         while (out.n && str_cut(&out, '\n', &text))
                 if (status_line(text, &line))
                         take(arg, &line);
@@ -249,6 +263,7 @@ void slurm_status_read(struct str out, batch_take_fn *take, void *arg)
 static bool slurm_is_answer(struct str out)
 {
         struct str line, field[6];
+
         if (!out.n)
                 return true;
         if (out.p[out.n - 1] != '\n')
@@ -264,6 +279,7 @@ static void past_read(struct str out, batch_take_fn *take, void *arg)
 {
         struct str line, field[3], state;
         bool stopped;
+
         while (out.n && str_cut(&out, '\n', &line)) {
                 if (fields(line, field, 3) != 3 || !field[2].n)
                         continue;
@@ -278,6 +294,7 @@ static void past_read(struct str out, batch_take_fn *take, void *arg)
 static void slurm_past(struct batch_call *c, const char *user, const char *natives)
 {
         BUF_CLEANUP struct buf b = {0};
+
         buf_printf(&b, "--jobs=%s", natives);
         batch_words_add(c, STR("sacct --noheader --parsable2 --allocations --format=JobID,State,JobName"));
         batch_word_add(c, buf_z(&b));
@@ -291,6 +308,7 @@ static void slurm_past(struct batch_call *c, const char *user, const char *nativ
 static bool slurm_past_away(struct str errors)
 {
         static const char *const never[] = {"disabled", "No such file", "only support", "nrecognized", NULL};
+
         return !batch_contains(errors, never);
 }
 
@@ -302,6 +320,7 @@ static void slurm_act(struct batch_call *c, enum batch_verb verb, struct str nat
                                             [BATCH_HOLD] = "scontrol hold",
                                             [BATCH_RELEASE] = "scontrol release",
                                             [BATCH_NUDGE] = "scancel --signal=URG --batch"};
+
         batch_words_add(c, str_of(words[verb]));
         batch_words_add(c, natives);
 }
@@ -310,6 +329,7 @@ static void slurm_capacity(struct batch_call *c)
 {
         const char *partition = batch_setting(c->settings, "partition");
         BUF_CLEANUP struct buf b = {0};
+
         batch_words_add(c,
                         STR("sinfo --noheader --Node "
                             "--Format=Partition:64,CPUsState:32,Memory:20,AllocMem:20,Available:10,Time:20,"
@@ -326,8 +346,10 @@ static uint64_t gres_count(struct str list, struct str name)
 {
         uint64_t sum = 0, n;
         struct str kind, inside;
+
         while (list.n) {
                 size_t end = 0;
+
                 while (end < list.n && list.p[end] != '(' && list.p[end] != ',')
                         end++;
                 struct str one = str_head(list, end);
@@ -352,6 +374,7 @@ static bool is_ours(const char *setting, struct str partition)
 {
         struct str rest = str_of(setting), one;
         bool is_default = str_ends(partition, STR("*"));
+
         while (rest.n && str_cut(&rest, ',', &one))
                 if (str_eq(one, str_head(partition, partition.n - is_default)))
                         return true;
@@ -363,6 +386,7 @@ static uint64_t time_limit(struct str text)
 {
         struct str days = STR("0"), part;
         uint64_t n = 0, s = 0;
+
         if (str_find(text, '-') >= 0)
                 str_cut(&text, '-', &days);
         if (str_to_u64(days, &n) != 0 || n > 100000)
@@ -370,6 +394,7 @@ static uint64_t time_limit(struct str text)
         n *= 24;
         for (int parts = 0; text.n && str_cut(&text, ':', &part); parts++) {
                 uint64_t value;
+
                 if (parts == 3 || str_to_u64(part, &value) != 0 || value > 10000000)
                         return UINT64_MAX;
                 s = s * 60 + value;
@@ -394,6 +419,7 @@ static void consider_state(const struct batch_settings *s, struct str state, str
 {
         char last = state.n ? state.p[state.n - 1] : 0;
         bool reserved = str_starts(state, STR("reserved")) || str_starts(state, STR("maint")) || last == '$';
+
         if (last == '*' || last == '^' || (reserved && !batch_setting(s, "reservation")))
                 n->usable -= n->idle, n->idle = 0;
         else if (str_starts(state, STR("planned")) || last == '-')
@@ -408,6 +434,7 @@ static void add_node(const struct node *n, struct run_capacity *c)
                                         .idle_memory_bytes = u64_left(n->memory, n->memory_taken) << 20,
                                         .gpus = n->gpus,
                                         .idle_gpus = u64_left(n->gpus, n->gpus_taken)};
+
         if (n->usable)
                 batch_node_add(c, &node, n->usable);
         else
@@ -433,6 +460,7 @@ static void node_line(struct nodes *all, struct str line)
         struct node node = {0};
         uint64_t n[4];
         size_t count = 0;
+
         while (count < WORDS && str_word(&rest, &word[count]))
                 count++;
         for (size_t i = count; i < WORDS; i++)
@@ -467,6 +495,7 @@ void slurm_capacity_read(const struct batch_settings *s, struct str out, struct 
         const char *partition = batch_setting(s, "partition");
         struct nodes all = {s, partition && strchr(partition, ',') ? map_new() : NULL, c};
         struct str line;
+
         while (out.n && str_cut(&out, '\n', &line))
                 node_line(&all, line);
         map_free(all.seen);
@@ -493,6 +522,7 @@ static bool slurm_when_said(struct str out, struct str errors, uint64_t *ret_ms)
         ptrdiff_t at = str_search(errors, mark);
         BUF_CLEANUP struct buf text = {0};
         struct tm tm = {.tm_isdst = -1};
+
         (void)out;
         if (at < 0)
                 return false;
@@ -543,6 +573,7 @@ static int slurm_open(const struct runner_config *c, struct runner **ret, struct
 {
         const struct batch_settings s = {c->settings, c->setting_count};
         const struct batch_system *system = batch_setting(&s, "rest") ? &batch_slurm_rest : &batch_slurm;
+
         return batch_open(&runner_slurm, system, c, ret, err);
 }
 

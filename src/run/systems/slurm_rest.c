@@ -41,6 +41,7 @@ static bool is_old(const struct batch_call *c)
 static int rest_check(const struct batch_settings *s, struct err *err)
 {
         int r = request_check(batch_setting(s, "rest"), false, err);
+
         if (r < 0)
                 return err_prefix(err, r, "rest");
         if (str_starts(str_of(batch_setting(s, "rest")), STR("http:")) && !batch_setting(s, "token_file"))
@@ -89,6 +90,7 @@ static void add_value(struct json *j, unsigned form, struct str value)
 {
         BUF_CLEANUP struct buf gres = {0};
         uint64_t n = 0;
+
         str_to_u64(str_ends(value, STR("M")) ? str_head(value, value.n - 1) : value, &n);
         switch (form) {
         case NUMBER: json_uint(j, n); break;
@@ -137,6 +139,7 @@ static void add_environment(struct json *j, bool as_old, const struct args *env)
         json_open(j, as_old ? '{' : '[');
         for (size_t i = 0; env && i < env->n; i++) {
                 struct str value = str_of(env->v[i]), name;
+
                 if (as_old) {
                         str_cut(&value, '=', &name);
                         json_keys(j, name);
@@ -150,6 +153,7 @@ static void rest_submit(struct batch_call *c, const struct batch_sending *s)
 {
         struct json j = {.out = &c->input};
         struct str rest = s->text, line, option, first;
+
         c->method = "POST";
         c->once = true;
         batch_path_add(c, API "/job/submit");
@@ -175,6 +179,7 @@ static bool rest_submitted(struct str out, struct buf *ret_native)
         static const struct str before = {"submitted ", 10};
         struct str last = batch_last_line(out), number = str_skip(last, before.n);
         uint64_t n;
+
         if (!str_starts(last, before) || str_to_u64(number, &n) != 0 || n == 0)
                 return false;
         buf_str(ret_native, number);
@@ -206,6 +211,7 @@ static void rest_past(struct batch_call *c, const char *user, const char *native
 static bool rest_past_away(struct str errors)
 {
         static const char *const never[] = {"HTTP status 404", NULL};
+
         return !batch_contains(errors, never);
 }
 
@@ -216,6 +222,7 @@ static void act_paths(struct batch_call *c, struct str natives, const char *quer
         BUF_CLEANUP struct buf path = {0};
         unsigned n = 0;
         bool more = true;
+
         while (more) {
                 more = str_word(&natives, &one);
                 struct str whole = more ? batch_whole(&batch_slurm_rest, one) : STR("");
@@ -246,6 +253,7 @@ static void old_act(struct batch_call *c, enum batch_verb verb, struct str nativ
                 [BATCH_END] = "",  [BATCH_STOP] = "?signal=TSTP", [BATCH_CONTINUE] = "?signal=CONT",
                 [BATCH_HOLD] = "", [BATCH_RELEASE] = "",          [BATCH_NUDGE] = "?signal=URG"};
         bool hold = verb == BATCH_HOLD;
+
         c->method = hold || verb == BATCH_RELEASE ? "POST" : "DELETE";
         if (hold || verb == BATCH_RELEASE)
                 buf_printf(&c->input, "{\"hold\":%s}", hold ? "true" : "false");
@@ -256,6 +264,7 @@ static void old_act(struct batch_call *c, enum batch_verb verb, struct str nativ
 static void hold_each(struct batch_call *c, bool on, struct str natives)
 {
         struct str one;
+
         c->method = "POST";
         buf_printf(&c->input, "{\"hold\":%s}", on ? "true" : "false");
         while (str_word(&natives, &one))
@@ -273,6 +282,7 @@ static void rest_act(struct batch_call *c, enum batch_verb verb, struct str nati
                   [BATCH_END] = {NULL, NULL}};
         struct json j = {.out = &c->input};
         struct str one;
+
         if (is_old(c)) {
                 old_act(c, verb, natives);
                 return;

@@ -98,6 +98,7 @@ static struct str number_of(struct str plain, struct str number, struct str set)
 static bool has_word(struct str list, const char *word)
 {
         struct str one;
+
         while (list.n && str_cut(&list, ',', &one))
                 if (str_ieqz(one, word))
                         return true;
@@ -122,6 +123,7 @@ static void job_line(struct buf *out, struct str native, struct str index, const
                      struct str reason)
 {
         struct str state = job[JOB_STATE].n ? job[JOB_STATE] : job[PAST_STATE];
+
         add_field(out, native);
         buf_char(out, '|');
         add_field(out, index);
@@ -142,6 +144,7 @@ static void waiting_lines(struct buf *out, struct str range, const struct str *j
 {
         struct str first = STR(""), last = STR("");
         uint64_t from, to, step = 1;
+
         str_cut(&range, '-', &first);
         str_cut(&range, ':', &last);
         if (str_to_u64(first, &from) != 0)
@@ -153,6 +156,7 @@ static void waiting_lines(struct buf *out, struct str range, const struct str *j
         for (uint64_t i = from; i <= to && *left; i += step, --*left) {
                 char index[24];
                 int length = snprintf(index, sizeof(index), "%llu", (unsigned long long)i);
+
                 job_line(out, array_of(job), str_make(index, (size_t)length), job, reason);
         }
 }
@@ -165,6 +169,7 @@ static void take_job(const char *whose, const struct str *job, struct buf *out)
         struct str array = array_of(job);
         unsigned left = EXPAND_MAX;
         struct str index = number_of(job[JOB_INDEX], job[JOB_INDEX_NUMBER], job[JOB_INDEX_SET]);
+
         if (!index.n)
                 index = number_of(job[PAST_INDEX], job[PAST_INDEX_NUMBER], job[PAST_INDEX_SET]);
         if (!str_starts(job[JOB_NAME], STR(BATCH_NAMES)))
@@ -197,6 +202,7 @@ static void take_partition(const struct str *p, struct buf *out)
         struct str state = p[PARTITION_STATE].n ? p[PARTITION_STATE] : p[PARTITION_STATE_NEW];
         struct str limit = number_of(p[PARTITION_TIME], p[PARTITION_TIME_NUMBER], p[PARTITION_TIME_SET]);
         uint64_t minutes;
+
         buf_printf(out, "\n=" STR_FMT "%s %s ", STR_ARG(p[PARTITION_NAME]),
                    has_word(p[PARTITION_FLAGS], "default") ? "*" : "", has_word(state, "UP") ? "up" : "down");
         if (str_to_u64(limit, &minutes) == 0)
@@ -210,8 +216,10 @@ static bool find_partition(const struct buf *out, struct str name, struct str *r
                            struct str *ret_state)
 {
         struct str rest = str_head(buf_view(out), u64_min(out->n, PARTITIONS_MAX)), line;
+
         while (rest.n && str_cut(&rest, '\n', &line)) {
                 struct str word;
+
                 if (!str_starts(line, STR("=")))
                         continue;
                 line = str_skip(line, 1);
@@ -243,6 +251,7 @@ static void take_node(const struct str *n, struct buf *out)
         uint64_t cpus, taken;
         bool other = has_word(n[NODE_FLAGS], "drain");
         BUF_CLEANUP struct buf flags = {0};
+
         for (size_t i = 0; lost[i]; i++)
                 other = other || has_word(n[NODE_STATE], lost[i]);
         if (str_to_u64(n[NODE_CPUS], &cpus) != 0 || str_to_u64(n[NODE_CPUS_TAKEN], &taken) != 0 ||
@@ -253,6 +262,7 @@ static void take_node(const struct str *n, struct buf *out)
         while (!out->overflow && partitions.n && str_cut(&partitions, ',', &one)) {
                 struct str name, state;
                 BUF_CLEANUP struct buf line = {0};
+
                 if (!find_partition(out, one, &name, &state))
                         continue;
                 buf_printf(&line, STR_FMT " %llu/%llu/%llu/%llu ", STR_ARG(name), (unsigned long long)taken,
@@ -271,6 +281,7 @@ static void take_node(const struct str *n, struct buf *out)
 static void take_error(const struct str *e, struct buf *errors)
 {
         struct str code = e[2].n ? e[2] : e[3].n ? e[3] : e[4];
+
         buf_printf(errors, "%s" STR_FMT, errors->n ? "; " : "", STR_ARG(e[0].n ? e[0] : e[1]));
         if (code.n)
                 buf_printf(errors, " (" STR_FMT ")", STR_ARG(code));
@@ -296,6 +307,7 @@ static bool has_code(struct str errors, uint64_t from, uint64_t to)
 {
         struct str inside;
         uint64_t code;
+
         while (errors.n && str_cut(&errors, '(', &inside)) {
                 str_cut(&errors, ')', &inside);
                 if (str_to_u64(inside, &code) == 0 && code >= from && code <= to)
@@ -319,6 +331,7 @@ static bool doubt(struct str errors)
 {
         static const char *const words[] = {"Unspecified error", "Zero Bytes",
                                             "Unable to connect to database", "Protocol authentication", NULL};
+
         return batch_contains(errors, words);
 }
 

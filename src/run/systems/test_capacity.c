@@ -18,6 +18,7 @@ static struct run_capacity read_of(const struct batch_system *system, const stru
 {
         MEM_CLEANUP char *copy = mem_dupz(text); /* it may be written to */
         struct run_capacity c = {0};
+
         system->capacity_read(s, str_of(copy), &c);
         return c;
 }
@@ -54,6 +55,7 @@ static void slurm_nodes(void **state)
                      {"2-x", 0},    {"n/a", 0},          {"1:2:3:4", 0}};
         for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
                 BUF_CLEANUP struct buf line = {0};
+
                 buf_printf(&line, "short 0/4/0/4 4000 0 up %s a1 idle (null) gpu:0\n", times[i].said);
                 c = read_of(&batch_slurm, &set, buf_z(&line));
                 assert_true(c.walltime_max_ms == (times[i].seconds ? times[i].seconds * 1000 : UINT64_MAX));
@@ -100,6 +102,7 @@ static void slurm_states(void **state)
         for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
                 BUF_CLEANUP struct buf line = {0};
                 struct run_capacity c;
+
                 print_message("# %s\n", table[i].state);
                 buf_printf(&line, "main* 1/3/0/4 4000 0 up infinite a1 %s gpu:2 gpu:1(IDX:0)\n",
                            table[i].state);
@@ -331,5 +334,6 @@ int main(void)
                 cmocka_unit_test(pbs_nodes_without_room),
                 cmocka_unit_test(exec_capacity),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

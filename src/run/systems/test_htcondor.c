@@ -26,6 +26,7 @@ static struct str recorded(const char *version, const char *file, struct buf *ro
 {
         BUF_CLEANUP struct buf path = {0};
         struct err err = {""};
+
         buf_reset(room);
         buf_printf(&path, "%s/htcondor/%s/%s", getenv("RECORDED"), version, file);
         if (fs_read(AT_FDCWD, buf_z(&path), 1 << 20, room, &err) < 0)
@@ -38,6 +39,7 @@ static void write_line(void *arg, const struct batch_line *l)
 {
         static const char *const phases[] = {"waiting", "running", "over", "cancelled",
                                              "timeout", "memory",  "lost", "unfit"};
+
         buf_printf(arg, STR_FMT " " STR_FMT " %s", STR_ARG(l->native), STR_ARG(l->name), phases[l->phase]);
         if (l->reason.n)
                 buf_printf(arg, " (" STR_FMT ")", STR_ARG(l->reason));
@@ -47,6 +49,7 @@ static void write_line(void *arg, const struct batch_line *l)
 static void assert_read(const char *what, struct str answer, const char *want)
 {
         BUF_CLEANUP struct buf copy = {0}, got = {0};
+
         buf_str(&copy, answer); /* it may be written to */
         if (!batch_htcondor.is_answer(buf_view(&copy)))
                 fail_msg("%s is no answer", what);
@@ -116,6 +119,7 @@ static void assert_words(const char *what, struct str errors, int want)
                   : !batch_htcondor.refused(1, errors)   ? UNSURE
                   : batch_htcondor.refused_array(errors) ? ARRAY_REFUSED
                                                          : REFUSED;
+
         if (got != want)
                 fail_msg("%s is taken for %d, not %d", what, got, want);
 }
@@ -163,6 +167,7 @@ static void submissions(void **state)
         for (size_t i = 0; i < COUNT(table); i++) {
                 BUF_CLEANUP struct buf native = {0};
                 bool said = batch_htcondor.submitted(str_of(table[i].out), &native);
+
                 assert_int_equal(said, table[i].native != NULL);
                 assert_string_equal(buf_z(&native), said ? table[i].native : "");
         }
@@ -189,6 +194,7 @@ static void slots(void **state)
         for (size_t v = 0; v < COUNT(versions); v++)
                 for (size_t i = 0; i < COUNT(table); i++) {
                         struct run_capacity c = {0};
+
                         batch_htcondor.capacity_read(&none, recorded(versions[v], table[i].file, &room), &c);
                         print_message("# %s\n", table[i].file);
                         assert_int_equal(c.nodes, table[i].nodes);
@@ -213,6 +219,7 @@ static void slots_that_have_gpus(void **state)
         BUF_CLEANUP struct buf room = {0};
         for (size_t i = 0; i < COUNT(table); i++) {
                 struct run_capacity c = {0};
+
                 batch_htcondor.capacity_read(&none, recorded("23.9.6", table[i].file, &room), &c);
                 assert_int_equal(c.gpus, table[i].gpus);
                 assert_int_equal(c.idle_gpus, table[i].idle);
@@ -254,6 +261,7 @@ static void one_job(void **state)
         };
         for (size_t i = 0; i < COUNT(table); i++) {
                 BUF_CLEANUP struct buf text = {0}, want = {0};
+
                 buf_char(&text, '[');
                 add_job(&text, table[i].attributes);
                 buf_char(&text, ']');
@@ -280,6 +288,7 @@ static void odd_answers(void **state)
         assert_read("among others", buf_view(&text), "7.0 d-1 running\n");
         for (size_t i = 0; i < COUNT(halves); i++) {
                 MEM_CLEANUP char *copy = mem_dupz(halves[i]);
+
                 assert_false(batch_htcondor.is_answer(str_of(copy)));
                 batch_htcondor.status_read(str_of(copy), write_line, &got);
                 assert_int_equal(got.n, 0);
@@ -421,6 +430,7 @@ static void odd_words(void **state)
                                 set[] = {{"requirements", odd[i]}}, own[] = {{"+Project", odd[i]}};
                 struct run_spec spec = spec_of(words, 1);
                 int r = batch_htcondor.resources(&none, &spec, &head, &err);
+
                 assert_int_equal(r, *odd[i] ? -EINVAL : 0); /* an empty word is none */
                 assert_int_equal(batch_htcondor.check(&(struct batch_settings){set, 1}, &err), -EINVAL);
                 assert_int_equal(batch_htcondor.check(&(struct batch_settings){own, 1}, &err), -EINVAL);
@@ -435,6 +445,7 @@ static void assert_act(enum batch_verb verb, const char *want)
 {
         struct batch_call c = {.settings = &none};
         BUF_CLEANUP struct buf line = {0};
+
         batch_htcondor.act(&c, verb, STR("7.1 9"));
         for (int i = 0; i < c.argv.n; i++)
                 buf_printf(&line, "%s|", c.argv.v[i]);
@@ -471,5 +482,6 @@ int main(void)
                 cmocka_unit_test(odd_words),
                 cmocka_unit_test(acts),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

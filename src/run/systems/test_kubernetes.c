@@ -17,6 +17,7 @@ struct answer {
 static void on_row(void *arg, const struct json_skim_rows *rows, const struct str *values)
 {
         struct answer *a = arg;
+
         batch_kubernetes.service->take(NULL, rows, values, &a->out, &a->errors);
 }
 
@@ -24,6 +25,7 @@ static void on_row(void *arg, const struct json_skim_rows *rows, const struct st
 static void answered(struct answer *a, const char *json)
 {
         struct json_skim skim;
+
         json_skim_init(&skim, batch_kubernetes.service->rows, on_row, a);
         assert_int_equal(json_skim_take(&skim, str_of(json)), 0);
         assert_true(json_skim_done(&skim));
@@ -49,6 +51,7 @@ static void answer_deinit(struct answer *a)
 static void states_come_of_jobs_pods_and_events(void **state)
 {
         struct answer a = {{0}};
+
         (void)state;
         answered(
                 &a,
@@ -126,6 +129,7 @@ static void states_come_of_jobs_pods_and_events(void **state)
 static void a_job_that_is_not_there_was_deleted(void **state)
 {
         struct answer a = {{0}};
+
         (void)state;
         answered(&a, "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"NotFound\",\"message\":\"no\","
                      "\"details\":{\"name\":\"drover-1-2\",\"group\":\"batch\",\"kind\":\"jobs\"}}");
@@ -147,6 +151,7 @@ static void refusals_are_final_only_if_nobody_can_mend_them(void **state)
                    false},
                   {"Unauthorized: Unauthorized", false, false},
                   {"Kubernetes answers with HTTP status 503", false, false}};
+
         (void)state;
         for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
                 assert_int_equal(batch_kubernetes.refused(1, str_of(of[i].text)), of[i].refused);
@@ -174,6 +179,7 @@ static void an_apply_says_it_all(void **state)
         struct batch_call c = {.settings = &s};
         BUF_CLEANUP struct buf head = {0};
         struct err err = {""};
+
         (void)state;
         assert_int_equal(batch_kubernetes.check(&s, &err), 0);
         assert_int_equal(batch_kubernetes.resources(&s, &spec, &head, &err), 0);
@@ -215,6 +221,7 @@ static void words_that_no_object_can_have_are_refused(void **state)
                                               {"BatchProject", "a b"}};
         BUF_CLEANUP struct buf head = {0};
         struct err err;
+
         (void)state;
         for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
                 assert_int_equal(
@@ -233,6 +240,7 @@ static void what_is_free_is_counted(void **state)
         const struct batch_settings s = {words, 4};
         struct run_capacity c = {0};
         struct answer a = {{0}};
+
         (void)state;
 #define NODE_ITEM(name, spec, ready, cpu)                                                                    \
         "{\"metadata\":{\"name\":\"" name "\"},\"spec\":{" spec                                              \
@@ -293,5 +301,6 @@ int main(void)
                 cmocka_unit_test(words_that_no_object_can_have_are_refused),
                 cmocka_unit_test(what_is_free_is_counted),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

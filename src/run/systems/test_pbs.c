@@ -18,6 +18,7 @@ static void asks_as(const struct batch_settings *s, void (*words)(struct batch_c
 {
         struct batch_call c = {.settings = s};
         BUF_CLEANUP struct buf said = {0};
+
         words(&c);
         for (size_t i = 0; i < c.argv.n; i++)
                 buf_printf(&said, "%s%s", i ? " " : "", c.argv.v[i]);
@@ -106,8 +107,10 @@ struct told { /* what is made of an answer of qsub's */
 static void assert_told(const char *file, const struct told *told, size_t count)
 {
         BUF_CLEANUP struct buf out = {0}, errors = {0};
+
         for (size_t i = 0; i < count; i++) {
                 int code = recorded(file, told[i].command, &out, &errors);
+
                 assert_int_equal(batch_pbs.full(buf_view(&errors)), told[i].full);
                 assert_int_equal(batch_pbs.refused(code, buf_view(&errors)), told[i].refused);
                 assert_int_equal(batch_pbs.refused_array(buf_view(&errors)), told[i].array);
@@ -150,6 +153,7 @@ static void nodes(void **state)
         for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++) {
                 BUF_CLEANUP struct buf out = {0}, errors = {0};
                 struct run_capacity c = {0};
+
                 recorded(OPENPBS, told[i].command, &out, &errors);
                 batch_pbs.capacity_read(&pro, buf_view(&out), &c);
                 assert_int_equal(c.nodes, told[i].nodes);
@@ -195,6 +199,7 @@ static void values_with_line_ends(void **state)
                                              "a\\\n\tb\\\nJob Id: 7.h"};
         for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
                 BUF_CLEANUP struct buf out = {0};
+
                 buf_printf(&out, "Job Id: 8.h\n    Job_Name = x\n    job_state = R\n    Variable_List = %s",
                            values[i]);
                 buf_addz(&out, "\\\n    job_state = C\n\t\\\n    exit_status = 0\n\nJob Id: 9.h\n    "
@@ -218,6 +223,7 @@ static void forged_jobs(void **state)
                                            "job_state = Q\n    comment = Can Never Run: you"};
         for (size_t i = 0; i < 2 * sizeof(said) / sizeof(*said); i++) {
                 BUF_CLEANUP struct buf forged = {0}, out = {0};
+
                 buf_printf(&forged,
                            "Job Id: 9.h\n    Job_Name = x\n    Job_Owner = ann@h\n    job_state = R\n"
                            "    submit_args = -N x\n\nJob Id: 8.h\n    Job_Name = d1\n    Job_Owner = me@h\n"
@@ -287,5 +293,6 @@ int main(void)
                 cmocka_unit_test(forged_jobs),       cmocka_unit_test(submissions_to_torque),
                 cmocka_unit_test(nodes_of_torque),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,12 +25,14 @@ struct answer {
 static void on_row(void *arg, const struct json_skim_rows *rows, const struct str *values)
 {
         struct answer *a = arg;
+
         rest->service->take("root", rows, values, &a->out, &a->errors);
 }
 
 static void skim(struct answer *a, const char *text)
 {
         struct json_skim s;
+
         json_skim_init(&s, rest->service->rows, on_row, a);
         assert_int_equal(json_skim_take(&s, str_of(text)), 0);
         assert_true(json_skim_done(&s));
@@ -54,6 +56,7 @@ static void jobs(void **state)
 {
         ANSWER_CLEANUP struct answer a = {{0}, {0}};
         BUF_CLEANUP struct buf got = {0};
+
         (void)state;
         skim(&a, META
              "\"errors\":[],\"jobs\":["
@@ -102,6 +105,7 @@ static void jobs(void **state)
 static void too_many_members(void **state)
 {
         ANSWER_CLEANUP struct answer a = {{0}, {0}};
+
         (void)state;
         skim(&a, "{\"jobs\":[{\"array_job_id\":1,\"array_task_string\":\"0-18446744073709551615,7-3,x,-,1-,"
                  "5:0,6-8:0\",\"job_state\":\"PENDING\",\"name\":\"drover-12345678-1a\"}]}");
@@ -112,10 +116,12 @@ static void too_many_members(void **state)
 static void too_many_ranges(void **state)
 {
         static const char *const users[] = {"root", "games"};
+
         (void)state;
         for (size_t i = 0; i < 2; i++) {
                 ANSWER_CLEANUP struct answer a = {{0}, {0}};
                 BUF_CLEANUP struct buf text = {0};
+
                 buf_addz(&text, "{\"jobs\":[{\"array_job_id\":1,\"array_task_string\":\"");
                 for (int n = 0; n < 8000; n++)
                         buf_addz(&text, "0-99999,");
@@ -133,6 +139,7 @@ static void past(void **state)
         ANSWER_CLEANUP struct answer a = {{0}, {0}};
         BUF_CLEANUP struct buf got = {0};
         struct batch_call c = {0};
+
         (void)state;
         skim(&a, META
              "\"errors\":[],\"jobs\":[{\"account\":\"\",\"array\":{\"job_id\":5,\"limits\":{},\"task_id\":3},"
@@ -155,6 +162,7 @@ static void submitted(void **state)
 {
         ANSWER_CLEANUP struct answer a = {{0}, {0}}, none = {{0}, {0}};
         BUF_CLEANUP struct buf native = {0};
+
         (void)state;
         /* it has to wait, which is no refusal */
         skim(&a, META
@@ -171,6 +179,7 @@ static void submitted(void **state)
 static void assert_errors(const char *text, const char *want, bool refused)
 {
         ANSWER_CLEANUP struct answer a = {{0}, {0}};
+
         skim(&a, text);
         assert_string_equal(buf_z(&a.errors), want);
         bool full = rest->full(buf_view(&a.errors));
@@ -215,6 +224,7 @@ static void errors(void **state)
 static void database_answers(void **state)
 {
         ANSWER_CLEANUP struct answer away = {{0}, {0}}, nothing = {{0}, {0}};
+
         (void)state;
         skim(&away, META
              "\"errors\":[{\"description\":\"Failed connecting to slurmdbd\",\"error_number\":7000,"
@@ -253,6 +263,7 @@ static struct run_capacity capacity_of(const char *partition)
         struct run_capacity c = {.known = true};
         const struct run_word word = {(char *)"partition", (char *)(uintptr_t)partition};
         const struct batch_settings s = {&word, partition ? 1 : 0};
+
         skim(&a, partitions);
         skim(&a, nodes);
         rest->capacity_read(&s, buf_view(&a.out), &c);
@@ -288,6 +299,7 @@ static unsigned idle_with(const char *state, const char *flag)
         BUF_CLEANUP struct buf text = {0};
         struct run_capacity c = {.known = true};
         const struct batch_settings s = {NULL, 0};
+
         skim(&a, partitions);
         buf_printf(&text,
                    META
@@ -332,6 +344,7 @@ static void assert_submits(const char *version, const char *want)
         BUF_CLEANUP struct buf head = {0}, script = {0};
         struct args env = {0};
         struct err err = {""};
+
         assert_int_equal(rest->resources(c.settings, &spec, &head, &err), 0);
         rest->naming("drover-1-2", "/logs/drover-1-2", 3, &head);
         buf_printf(&script, "#!/bin/sh\n%s# no option\n\"x\"\n#SBATCH --comment=of the program\n",
@@ -385,6 +398,7 @@ static void assert_acts(enum batch_verb verb, const char *natives, const char *m
 {
         struct batch_call c = {.version = acts_version};
         BUF_CLEANUP struct buf got = {0};
+
         rest->act(&c, verb, str_of(natives));
         for (size_t i = 0; i < c.paths.n; i++)
                 buf_printf(&got, "%s%s", i ? " " : "", c.paths.v[i]);
@@ -435,6 +449,7 @@ static const char *const releases[] = {"24.11.5-v0.0.41", "24.11.5-v0.0.42", "26
 static bool recorded(const char *release, const char *name, struct answer *a)
 {
         BUF_CLEANUP struct buf path = {0}, text = {0};
+
         buf_printf(&path, "%s/slurmrestd/%s.txt", getenv("RECORDED"), release);
         assert_int_equal(fs_read(AT_FDCWD, buf_z(&path), 1 << 20, &text, NULL), 0);
         struct str rest_of = buf_view(&text), line, word;
@@ -451,6 +466,7 @@ static bool recorded(const char *release, const char *name, struct answer *a)
 static void assert_recorded_errors(const char *release, const char *name, const char *want)
 {
         ANSWER_CLEANUP struct answer a = {{0}, {0}};
+
         assert_true(recorded(release, name, &a));
         assert_string_equal(buf_z(&a.errors), want);
 }
@@ -461,6 +477,7 @@ static void recorded_jobs(void **state)
         for (size_t i = 0; releases[i]; i++) {
                 ANSWER_CLEANUP struct answer now = {{0}, {0}}, past = {{0}, {0}};
                 BUF_CLEANUP struct buf got = {0};
+
                 assert_true(recorded(releases[i], "jobs", &now));
                 assert_string_equal(buf_z(&now.errors), "");
                 buf_z(&now.out);
@@ -496,10 +513,12 @@ static void states(void **state)
                   {"\"RUNNING\",\"CONFIGURING\",\"POWER_UP_NODE\"", BATCH_WAITING},
                   {"\"NODE_FAIL\"", BATCH_LOST},
                   {"\"NEWS\"", BATCH_RUNNING}};
+
         (void)state;
         for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
                 ANSWER_CLEANUP struct answer a = {{0}, {0}};
                 BUF_CLEANUP struct buf text = {0}, got = {0}, want = {0};
+
                 buf_printf(&text, "{\"jobs\":[{\"job_id\":7,\"name\":\"drover-1\",\"job_state\":[%s]}]}",
                            of[i].states);
                 skim(&a, buf_z(&text));
@@ -516,6 +535,7 @@ static struct run_capacity recorded_capacity(const char *release, const char *pa
         struct run_capacity c = {.known = true};
         const struct run_word word = {(char *)"partition", (char *)(uintptr_t)partition};
         const struct batch_settings s = {&word, partition ? 1 : 0};
+
         assert_true(recorded(release, "partitions", &a) && recorded(release, "nodes", &a));
         rest->capacity_read(&s, buf_view(&a.out), &c);
         return c;
@@ -527,6 +547,7 @@ static void recorded_nodes(void **state)
         (void)state;
         for (size_t i = 0; releases[i]; i++) {
                 struct run_capacity c = recorded_capacity(releases[i], "short");
+
                 assert_int_equal(c.nodes, 2);
                 assert_int_equal(c.cpus_milli, 8000);
                 assert_int_equal(c.idle_cpus_milli, 0);
@@ -546,11 +567,13 @@ static void recorded_nodes(void **state)
 static void recorded_words(void **state)
 {
         static const char *const full[] = {"24.11.5-v0.0.42", "26.05.5-v0.0.45"};
+
         (void)state;
         for (size_t i = 0; i < 2; i++) {
                 ANSWER_CLEANUP struct answer taken = {{0}, {0}}, both = {{0}, {0}}, a = {{0}, {0}},
                                              b = {{0}, {0}};
                 BUF_CLEANUP struct buf native = {0};
+
                 assert_true(recorded(full[i], "submitted", &taken));
                 assert_true(rest->submitted(buf_view(&taken.out), &native));
                 assert_string_equal(buf_z(&native), "1");
@@ -580,6 +603,7 @@ static int check(const char *where, const char *token)
         struct err err;
         const struct run_word words[] = {{(char *)"rest", (char *)(uintptr_t)where},
                                          {(char *)"token_file", (char *)(uintptr_t)token}};
+
         return rest->check(&(struct batch_settings){words, token ? 2 : 1}, &err);
 }
 
@@ -620,5 +644,6 @@ int main(void)
                 cmocka_unit_test(recorded_nodes),
                 cmocka_unit_test(recorded_words),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

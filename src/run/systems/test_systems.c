@@ -31,6 +31,7 @@ static void assert_asks(const struct batch_system *system, const struct batch_se
 {
         BUF_CLEANUP struct buf out = {0};
         struct err err = {""};
+
         assert_int_equal(system->resources(s, spec, &out, &err), 0);
         if (!strstr(buf_z(&out), line))
                 fail_msg("%s is not in:\n%s", line, buf_z(&out));
@@ -507,5 +508,6 @@ int main(void)
                 cmocka_unit_test(pbs_asks_for_resources),
                 cmocka_unit_test(sizes),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,5 +84,6 @@ int main(void)
                 cmocka_unit_test(a_submit_has_its_words),
                 cmocka_unit_test(slots_are_processors),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

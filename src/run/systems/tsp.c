@@ -15,6 +15,7 @@ static int tsp_resources(const struct batch_settings *s, const struct run_spec *
                          struct err *err)
 {
         uint64_t slots = (spec->cpus_milli + 999) / 1000;
+
         (void)s;
         if (spec->gpus)
                 return err_set(err, -EINVAL, "tsp gives out no GPUs");
@@ -47,6 +48,7 @@ static void tsp_submit(struct batch_call *c, const struct batch_sending *s)
         struct str head = str_of(s->head);
         ptrdiff_t at = str_search(head, STR(HEAD));
         BUF_CLEANUP struct buf log = {0}, slots = {0};
+
         head = str_skip(head, at < 0 ? head.n : (size_t)at + strlen(HEAD));
         for (size_t i = 0; i < head.n && head.p[i] >= '0' && head.p[i] <= '9'; i++)
                 buf_char(&slots, head.p[i]);
@@ -62,6 +64,7 @@ static bool tsp_submitted(struct str out, struct buf *ret_native)
 {
         struct str number, rest = batch_last_line(out);
         uint64_t n;
+
         if (!str_word(&rest, &number) || str_to_u64(number, &n) != 0)
                 return false;
         buf_str(ret_native, number);
@@ -93,10 +96,12 @@ static bool tsp_is_answer(struct str out)
 static void tsp_status_read(struct str out, batch_take_fn *take, void *arg)
 {
         struct str row;
+
         while (out.n && str_cut(&out, '\n', &row)) {
                 struct batch_line line = {.phase = BATCH_RUNNING}; /* also for unknown states */
                 struct str state;
                 uint64_t n;
+
                 if (!str_word(&row, &line.native) || str_to_u64(line.native, &n) != 0 ||
                     !str_word(&row, &state))
                         continue;
@@ -132,6 +137,7 @@ static uint64_t number_behind(struct str text, struct str word)
 {
         ptrdiff_t at = str_search(text, word);
         uint64_t n = 0;
+
         text = str_trim_left(str_skip(text, at < 0 ? text.n : (size_t)at + word.n));
         while (text.n && text.p[0] >= '0' && text.p[0] <= '9' && n < 1ull << 40) {
                 n = n * 10 + (uint64_t)(text.p[0] - '0');
@@ -145,6 +151,7 @@ static uint64_t number_behind(struct str text, struct str word)
 static void tsp_capacity_read(const struct batch_settings *s, struct str out, struct run_capacity *c)
 {
         struct str row, used = STR("[run=");
+
         (void)s;
         str_cut(&out, '\n', &row);
         uint64_t busy = number_behind(row, used), slots;

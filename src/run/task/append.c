@@ -13,6 +13,7 @@ static int read_mark(const char *mark, int out, uint64_t *ret, bool *ret_again)
 {
         BUF_CLEANUP struct buf text = {0};
         struct stat st;
+
         *ret_again = fs_read_regular(AT_FDCWD, mark, 32, &text, NULL) == 0 &&
                      str_to_u64(str_trim(buf_view(&text)), ret) == 0;
         if (*ret_again)
@@ -31,9 +32,11 @@ static uint64_t alike(int in, int out, uint64_t at)
 {
         uint64_t n = 0;
         char a[8192], b[8192];
+
         for (;;) {
                 ssize_t have = pread(in, a, sizeof(a), (off_t)n);
                 ssize_t there = have > 0 ? pread(out, b, (size_t)have, (off_t)(at + n)) : 0;
+
                 for (ssize_t i = 0; i < there; i++)
                         if (a[i] != b[i])
                                 return 0;
@@ -50,6 +53,7 @@ int append_once(const char *from, const char *to, const char *mark)
         uint64_t at = 0;
         bool again = false;
         int r = out < 0 ? -errno : read_mark(mark, out, &at, &again);
+
         if (r == 0 && again && lseek(in, (off_t)alike(in, out, at), SEEK_SET) < 0)
                 r = -errno;
         if (r == 0)

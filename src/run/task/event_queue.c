@@ -34,6 +34,7 @@ static void on_later(void *arg)
 struct event_queue *event_queue_new(struct loop *l, const struct run_observer *observer, void *arg)
 {
         struct event_queue *q = mem_new(struct event_queue);
+
         q->observer = observer;
         q->arg = arg;
         q->later = timer_new(l, on_later, q);
@@ -75,12 +76,14 @@ void event_queue_tell(struct event_queue *q)
 {
         const struct event_queue told = *q; /* the queue may be freed during a call */
         size_t from = 0;
+
         timer_stop(q->later);
         q->events = NULL;
         q->notices = NULL;
         q->count = q->cap = q->notice_count = q->notice_cap = 0;
         for (size_t i = 0; i <= told.notice_count; i++) {
                 size_t until = i < told.notice_count ? told.notices[i].before : told.count;
+
                 if (until > from)
                         told.observer->tasks(told.arg, told.events + from, until - from);
                 from = until;

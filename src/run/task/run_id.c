@@ -9,6 +9,7 @@ bool run_id_parse(struct str text, struct run_id *ret)
 {
         uint64_t n[4];
         struct str one;
+
         for (size_t i = 0; i < 4; i++)
                 if (!str_cut(&text, '.', &one) || str_to_u64(one, &n[i]) != 0 || (i && n[i] > UINT32_MAX))
                         return false;

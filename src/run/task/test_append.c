@@ -38,6 +38,7 @@ static void write_file(const char *name, const char *text)
 static void expect(const char *text)
 {
         BUF_CLEANUP struct buf got = {0};
+
         assert_int_equal(fs_read(AT_FDCWD, "to", 1 << 20, &got, NULL), 0);
         assert_string_equal(buf_z(&got), text);
         assert_int_equal(access("from", F_OK), -1);
@@ -66,6 +67,7 @@ static void test_once(void **state)
 static void test_killed_at_each_byte(void **state)
 {
         char part[sizeof(FIRST SECOND)];
+
         (void)state;
         for (size_t n = sizeof(FIRST) - 1; n < sizeof(part); n++) {
                 memcpy(part, FIRST SECOND, n);

@@ -93,6 +93,7 @@ static void test_paths_of_users(void **state)
                 {"7", NULL},
                 {"strcat(\"a\", \"b\")", NULL},
         };
+
         (void)state;
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
                 struct submission s = {0};
@@ -161,6 +162,7 @@ static void test_documents(void **state)
                 {"{\"origin\":{\"servers\":\"" A "\",\"hops_left\":1,\"owner\":\"a\\nb\"}}", false},
                 {"{\"origin\":[]}", false},
         };
+
         (void)state;
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
                 struct submission s = {0};

@@ -273,6 +273,7 @@ static void begin_waiting(struct agent_sessions *all)
 
         for (int looks = WAIT_LOOKS; all->waiting && looks > 0; looks--) {
                 struct waiting *w = wait_take(all);
+
                 if (now > w->until_ms) {
                         wait_close(w);
                 } else if (admission_meet(&w->place)) {

@@ -45,6 +45,7 @@ struct key {
 static struct key key_of(uint64_t request, uint32_t member)
 {
         struct key k;
+
         memcpy(k.room, &request, 8);
         memcpy(k.room + 8, &member, 4);
         return k;
@@ -53,6 +54,7 @@ static struct key key_of(uint64_t request, uint32_t member)
 struct attempt_locations *attempt_locations_new(void)
 {
         struct attempt_locations *w = mem_new(struct attempt_locations);
+
         w->entries = map_new();
         return w;
 }
@@ -89,6 +91,7 @@ static void location_clear(struct attempt_locations *w, struct entry *e)
 static void drop_entry(struct attempt_locations *w, struct entry *e)
 {
         struct key k = key_of(e->request, e->member);
+
         map_take(w->entries, str_make(k.room, sizeof(k.room)));
         unlink_entry(w, e);
         location_clear(w, e);
@@ -108,6 +111,7 @@ void attempt_locations_free(struct attempt_locations *w)
 static struct entry *find_entry(struct attempt_locations *w, uint64_t request, uint32_t member)
 {
         struct key k = key_of(request, member);
+
         return map_get(w->entries, str_make(k.room, sizeof(k.room)));
 }
 
@@ -115,10 +119,12 @@ static struct entry *find_entry(struct attempt_locations *w, uint64_t request, u
 static struct entry *touch(struct attempt_locations *w, uint64_t request, uint32_t member)
 {
         struct entry *e = find_entry(w, request, member);
+
         if (e) {
                 unlink_entry(w, e);
         } else {
                 struct key k = key_of(request, member);
+
                 e = mem_new(struct entry);
                 e->request = request;
                 e->member = member;
@@ -149,14 +155,17 @@ static void take_hops(struct entry *e, struct str text)
                 text.n && text.n <= ATTEMPT_LOCATION_HOPS_MAX ? json_loadb(text.p, text.n, 0, NULL) : NULL;
         const json_t *last = json_array_get(list, json_array_size(list) - 1);
         const char *state = json_string_value(json_object_get(last, "state"));
+
         if (json_is_array(list) && json_array_size(list) && state) {
                 char *dump = json_dumps(list, JSON_COMPACT);
                 size_t n = strlen(dump);
+
                 dump[n - 1] = 0;
                 e->hops = mem_dupz(dump + 1);
                 free(dump);
                 for (size_t i = 0; i < json_array_size(list); i++) {
                         const json_t *hop = json_array_get(list, i);
+
                         if (json_is_string(json_object_get(hop, "error")))
                                 e->errors = (unsigned)i + 1;
                         if (is_unreachable(json_string_value(json_object_get(hop, "word"))))
@@ -235,6 +244,7 @@ static bool gives_back(const struct event *e)
 static void keep_back(struct attempt_locations *w, const struct event *e, uint32_t member)
 {
         struct entry *x = find_entry(w, e->request, member);
+
         if (!(x && x->back) && w->backs >= BACK_MAX)
                 return;
         x = touch(w, e->request, member);
@@ -255,6 +265,7 @@ void attempt_locations_event(struct server *s, const struct event *e)
         struct core_delegation hop = {0};
         bool from_elsewhere = core_request_delegation(s->core, e->request, &hop) == 0 && hop.origin &&
                               e->type != EVENT_FILED;
+
         if (!from_elsewhere && !w->first && !gives_back(e))
                 return;
         if (e->type == EVENT_PURGED || (ends(e) && set_count(&e->members) > EACH_MAX)) {
@@ -268,6 +279,7 @@ void attempt_locations_event(struct server *s, const struct event *e)
                 touch(w, e->request, m);
         SET_FOREACH (&e->members, m) {
                 struct entry *x = find_entry(w, e->request, (uint32_t)m);
+
                 if (x && (ends(e) || (frees(e) && !from_elsewhere && !keep_failed(w, x, e)))) {
                         drop_entry(w, x);
                 } else if (from_elsewhere && moves(e) && !ends(e) && (x || has_room(w))) {
@@ -285,6 +297,7 @@ void attempt_locations_event(struct server *s, const struct event *e)
 static bool is_away(struct server *s, const struct core_job *job)
 {
         const struct agent *a = job->agent ? agents_find(s, str_of(job->agent)) : NULL;
+
         return job->agent && (!a || a->session == 0);
 }
 
@@ -313,6 +326,7 @@ static void write_hop(struct server *s, struct json *j, const struct core_job *j
 {
         struct core_meta meta;
         char id[48];
+
         snprintf(id, sizeof(id), "%llu.%u", (unsigned long long)job->request, job->member);
         json_open(j, '{');
         json_kstrz(j, "server", s->uuid);
@@ -338,6 +352,7 @@ static void write_hop(struct server *s, struct json *j, const struct core_job *j
         }
         if (job->state == JOB_IDLE) {
                 BUF_CLEANUP struct buf down = {0};
+
                 words_stores_down(&down, s->core, job->request, job->member);
                 if (!down.n && e && e->back)
                         buf_printf(&down, "it was given back: %s", e->back);
@@ -346,6 +361,7 @@ static void write_hop(struct server *s, struct json *j, const struct core_job *j
         }
         if (core_job_meta(s->core, job->request, job->member, &meta) == 0 && meta.reserved) {
                 BUF_CLEANUP struct buf said = {0};
+
                 buf_printf(&said, "%s of %s is reserved for it; when that was made: %s", meta.queue,
                            meta.agent, meta.why);
                 json_kstr(j, "said", buf_view(&said));
@@ -362,6 +378,7 @@ static const struct entry *current_report(struct server *s, uint64_t request, ui
         struct core_job job;
         bool there = e && e->runner && core_job_get(s->core, request, member, &job) == 0 && job.agent &&
                      job.fence == e->fence;
+
         return there ? e : NULL;
 }
 
@@ -373,6 +390,7 @@ static const char *batch_system_name(const char *runner)
                                                {"pbs", "PBS"},
                                                {"htcondor", "HTCondor"},
                                                {"kubernetes", "Kubernetes"}};
+
         for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
                 if (!strcmp(runner, names[i][0]))
                         return names[i][1];
@@ -383,6 +401,7 @@ bool attempt_location_print_wait(struct server *s, uint64_t request, uint32_t me
 {
         const struct entry *e = current_report(s, request, member);
         const char *system = e ? batch_system_name(e->runner) : NULL;
+
         if (!e || !*e->said)
                 return false;
         if (system && *e->native)
@@ -398,12 +417,14 @@ const char *attempt_location_back(struct server *s, uint64_t request, uint32_t m
         struct core_job job;
         bool there = e && e->back && core_job_get(s->core, request, member, &job) == 0 &&
                      job_state_is_idle(job.state) && job.fence == e->fence;
+
         return there ? e->back : NULL;
 }
 
 const char *attempt_location_doing(struct server *s, uint64_t request, uint32_t member)
 {
         const struct entry *e = current_report(s, request, member);
+
         return e && *e->doing ? e->doing : NULL;
 }
 
@@ -412,6 +433,7 @@ bool attempt_location_write(struct server *s, struct json *j, uint64_t request, 
         const struct entry *e = find_entry(s->attempt_locations, request, member);
         struct core_request r;
         struct core_job job;
+
         if (core_request_get(s->core, request, &r) != 0 || core_job_get(s->core, request, member, &job) != 0)
                 return false;
         if (e && (e->fence != job.fence || !(e->failed ? job.state == JOB_HELD
@@ -439,10 +461,12 @@ uint64_t attempt_locations_changed(struct server *s, uint64_t after,
         struct attempt_locations *w = s->attempt_locations;
         const struct entry *e = w->last;
         uint64_t upto = after < w->version ? after : w->version;
+
         while (e && e->prev && e->prev->version > after)
                 e = e->prev;
         for (; e; e = e->next) {
                 struct core_delegation hop;
+
                 if (e->version <= after)
                         continue;
                 if (core_request_delegation(s->core, e->request, &hop) == 0 && hop.origin &&

@@ -473,6 +473,7 @@ static void set_origin(struct maker *k, Drover__Template *t, const struct core_r
 static bool starts(struct str s, const char *with)
 {
         struct str head = str_head(s, strlen(with));
+
         return s.n > head.n && str_ieqz(head, with);
 }
 
@@ -482,6 +483,7 @@ static uint32_t resource(struct eval *e, const struct ad *ad, symbol name, struc
 {
         int64_t n = 0;
         struct str what = str_skip(text, 7);
+
         if (!starts(text, "Request") || str_ieqz(what, "Cpus") || str_ieqz(what, "Memory") ||
             str_ieqz(what, "Disk") || !eval_integer(e, ad, NULL, name, &n))
                 return 0;
@@ -499,6 +501,7 @@ static char *word(struct message *m, struct eval *e, const struct ad *ad, symbol
         BUF_CLEANUP struct buf b = {0};
         struct str s;
         int64_t n;
+
         if (eval_string(e, ad, NULL, name, &s))
                 return message_text(m, s);
         if (!eval_integer(e, ad, NULL, name, &n))
@@ -510,6 +513,7 @@ static char *word(struct message *m, struct eval *e, const struct ad *ad, symbol
 static void add_resource(struct message *m, Drover__Template *t, struct str name, uint32_t count)
 {
         Drover__Resource *r = message_alloc(m, sizeof(*r));
+
         drover__resource__init(r);
         r->name = message_text(m, name);
         r->count = count;
@@ -519,6 +523,7 @@ static void add_resource(struct message *m, Drover__Template *t, struct str name
 static void add_attribute(struct message *m, Drover__Template *t, struct str name, char *value)
 {
         Drover__Attribute *a = message_alloc(m, sizeof(*a));
+
         drover__attribute__init(a);
         a->name = message_text(m, name);
         a->value = value;
@@ -530,6 +535,7 @@ static void add_attribute(struct message *m, Drover__Template *t, struct str nam
 static void set_place(struct message *m, struct eval *e, const struct ad *ad, Drover__Template *t)
 {
         size_t most = 0;
+
         for (const struct ad *p = ad; p; p = ad_parent(p))
                 most += ad_count(p);
         t->resources = message_alloc(m, (most + 1) * sizeof(*t->resources));
@@ -538,8 +544,10 @@ static void set_place(struct message *m, struct eval *e, const struct ad *ad, Dr
                 uint32_t at = 0;
                 symbol name;
                 const struct expr *x;
+
                 while (ad_next(p, &at, &name, &x)) {
                         struct str text = symbols_name(ad_symbols(ad), name);
+
                         if (p != ad && ad_find_own(ad, name))
                                 continue; /* the attribute of the nearer ad counts */
                         uint32_t count = resource(e, ad, name, text);

@@ -19,6 +19,7 @@ static int setup(void **state)
 {
         char dir[] = "/tmp/test-paths-XXXXXX";
         struct err err = {""};
+
         (void)state;
         return mkdtemp(dir) ? paths_init(&paths, dir, &err) : -1;
 }
@@ -38,6 +39,7 @@ static void lock_of_a_dead_servers_child(void **state)
         int fd, status;
         struct err err = {""};
         pid_t server = fork();
+
         (void)state;
         if (server == 0) {
                 if (paths_lock(&paths, &fd, NULL) != 0)
@@ -59,6 +61,7 @@ static void lock_of_a_living_server(void **state)
         int first, second;
         char pid[32];
         struct err err = {""};
+
         (void)state;
         assert_int_equal(paths_lock(&paths, &first, &err), 0);
         assert_int_equal(paths_lock(&paths, &second, &err), -EBUSY);
@@ -73,5 +76,6 @@ int main(void)
                 cmocka_unit_test(lock_of_a_dead_servers_child),
                 cmocka_unit_test(lock_of_a_living_server),
         };
+
         return cmocka_run_group_tests_name("server paths", tests, setup, teardown);
 }

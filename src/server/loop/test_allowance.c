@@ -53,5 +53,6 @@ int main(void)
                 cmocka_unit_test(test_what_is_spent_comes_back),
                 cmocka_unit_test(test_thousands_of_users),
         };
+
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

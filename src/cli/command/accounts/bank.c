@@ -326,6 +326,7 @@ static int set_member(struct cli *cli, const char *account, const char *text, bo
 {
         struct str role = STR("none"), user = str_of(text);
         ptrdiff_t equals = str_rfind(user, '=');
+
         ORDER(o, "member", account);
 
         if (!gone && equals < 0) {
@@ -370,6 +371,7 @@ static int order(struct cli *cli, const char *op, const char *done, const struct
         bool lien = strcmp(op, "extend") == 0 || strcmp(op, "release") == 0 || options_text(given, "lien");
         const char *account = lien && strcmp(op, "charge") == 0 ? NULL : given->words[1];
         size_t amount = account ? 2 : 1;
+
         ORDER(o, op, lien ? NULL : account);
 
         if (lien)

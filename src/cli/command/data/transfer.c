@@ -46,6 +46,7 @@ static void escape(struct buf *out, struct str text, const char *these)
 static int add_url(struct buf *out, struct str word)
 {
         char cwd[4096];
+
         if (is_url(word)) {
                 escape(out, word, ",$()");
                 return 0;
@@ -69,6 +70,7 @@ struct rows {
 static int add_row(struct rows *r, struct str src, struct str dest)
 {
         int code = add_url(&r->text, src);
+
         if (code == 0 && dest.n) {
                 buf_char(&r->text, ' ');
                 code = add_url(&r->text, dest);
@@ -87,10 +89,12 @@ static int add_list(struct rows *r, const char *file, const char *folder, bool c
         size_t number = 0;
         int rc = strcmp(file, "-") != 0 ? fs_read(AT_FDCWD, file, CONDOR_TEXT_MAX, &text, &err)
                                         : world_read_stdin(CONDOR_TEXT_MAX, &text, &err);
+
         if (rc < 0)
                 return cli_error(CLI_FAILED, "%s", err.text);
         for (rest = buf_view(&text); str_cut(&rest, '\n', &line);) {
                 struct str src, dest = STR_NONE;
+
                 number++;
                 line = str_trim(line);
                 if (line.n == 0 || line.p[0] == '#')
@@ -113,6 +117,7 @@ static int read_words(const struct options *o, bool copies, struct rows *r)
         size_t last = o->word_count;
         const char *dest = copies && last > 0 ? o->words[--last] : NULL;
         int code = 0;
+
         if (list)
                 return o->word_count > (copies ? 1 : 0)
                                ? cli_error(CLI_USAGE, "with --list give %s", copies ? "DEST only" : "no URL")
@@ -150,6 +155,7 @@ static int describe(const struct options *o, struct buf *out)
         bool copies = type && !strcmp(type, "transfer");
         struct rows rows = {.text = {.max = FORM_TEXT_MAX}};
         int code;
+
         if (!type)
                 return cli_error(CLI_USAGE,
                                  "--type is transfer, rm, mkdir, stage, verify, reserve or release");
@@ -194,6 +200,7 @@ static void watching_deinit(struct watching *w)
 static void take_lines(struct watching *w)
 {
         struct str rest, one;
+
         buf_str(&w->part, buf_view(&w->o.bytes[OUTPUT_STDOUT]));
         for (rest = buf_view(&w->part); str_find(rest, '\n') >= 0;) {
                 str_cut(&rest, '\n', &one);
@@ -216,6 +223,7 @@ static void progress_text(struct watching *w, struct buf *out)
         struct view v = view_of(buf_view(&w->line));
         int64_t bytes = view_integer(view_get(v, "bytes"), -1), size = view_integer(view_get(v, "size"), -1);
         int64_t files = view_integer(view_get(v, "files_all"), 0), now = clock_boot_ms();
+
         if (bytes < 0) {
                 buf_printf(out, "%s", strcmp(w->o.state, "idle") == 0 ? "waits for a mover" : w->o.state);
                 return;
@@ -249,6 +257,7 @@ static void show_progress(struct watching *w)
 {
         struct buf text BUF_CLEANUP = {0};
         int64_t now = clock_boot_ms();
+
         if (w->cli->json || (!w->live && now - w->told_ms < LINE_MS))
                 return;
         progress_text(w, &text);
@@ -267,6 +276,7 @@ static int tell_end(struct watching *w)
         struct view v = view_of(buf_view(&w->line));
         bool ok = w->o.exit_code == 0;
         int64_t bytes = view_integer(view_get(v, "bytes"), 0), took = view_integer(view_get(v, "took_ms"), 0);
+
         if (w->drawn)
                 fputs("\r\033[K", stderr);
         if (w->cli->json) {
@@ -309,9 +319,11 @@ static int watch(struct cli *cli, const char *job, int64_t timeout_s)
                                                                        .told_ms = clock_boot_ms()};
         int64_t until = timeout_s < 0 ? INT64_MAX : clock_boot_ms() + timeout_s * 1000;
         bool away = false;
+
         for (;;) {
                 struct err err = {""};
                 int code = CLI_FAILED, rc = output_next(cli, &w.o, ASK_MS, &err, &code);
+
                 if (rc == API_NO_SERVER || rc == API_LOST || (rc == API_REFUSED && code != CLI_USAGE)) {
                         if (!away)
                                 cli_note("the server went away; waiting for it to come back");
@@ -346,6 +358,7 @@ int cmd_transfer(struct cli *cli, const struct options *o)
         struct buf text BUF_CLEANUP = {.max = FORM_TEXT_MAX}, id BUF_CLEANUP = {0}, out BUF_CLEANUP = {0};
         struct submit s;
         int code;
+
         if (options_text(o, "timeout") && !options_flag(o, "wait"))
                 return cli_error(CLI_USAGE, "--timeout goes with --wait");
         code = describe(o, &text);
