@@ -379,12 +379,6 @@ void core_cache_delta(struct core *c, const char *agent, const struct core_file 
                 look_again(c, a); /* a job may be waiting for the new files */
 }
 
-bool data_counts(const struct core *c)
-{
-        return c->data->files &&
-               (c->config.placement == CORE_PLACE_COST || c->config.placement == CORE_PLACE_CACHED);
-}
-
 bool agent_holds(const struct core_agent *a, uint64_t file)
 {
         return a->data && idmap_get(a->data->held, file);

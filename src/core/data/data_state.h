@@ -62,7 +62,6 @@ struct file {
         uint32_t next;
 };
 
-bool data_counts(const struct core *c); /* data locality influences placement */
 bool agent_holds(const struct core_agent *a, uint64_t file);
 /* Returns the link if the store does not answer the agent; NULL: it answers, as far as is known. */
 const struct link *agent_link_down(const struct core_agent *a, size_t store);

@@ -80,17 +80,11 @@ static void expect(struct core *c, struct core_agent *a, const struct input *f)
         set_users(a, f->id, users + 1, users ? store_of(idmap_get(a->data->inflight, f->id)) : f->store);
 }
 
-bool inflight_counts(const struct core *c)
-{
-        return !c->config.shadow &&
-               (c->config.placement == CORE_PLACE_COST || c->config.placement == CORE_PLACE_FIFO);
-}
-
 void inflight_begin(struct core *c, const struct job *j)
 {
         struct core_agent *a = j->queue->agent;
 
-        if (!inflight_counts(c) || !a->data)
+        if (c->config.shadow || !a->data)
                 return;
         if (!a->data->inflight)
                 a->data->inflight = idmap_new();

@@ -22,7 +22,6 @@ void inflight_arrived(struct core *c, struct core_agent *a, uint64_t file);
 /* Forgets the agent's transfers; called before stores are renumbered. */
 void inflight_forget(struct core *c, struct core_agent *a);
 
-bool inflight_counts(const struct core *c); /* transfers are counted, since they influence placement */
 bool inflight_to(const struct core_agent *a, uint64_t file);
 void inflight_deinit(struct core *c);
 bool inflight_ok(const struct core *c); /* for core_check */

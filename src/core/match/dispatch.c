@@ -9,7 +9,6 @@
 #include "core/classes/member_ad.h"
 #include "core/data/cost.h"
 #include "core/data/data_state.h"
-#include "core/data/inflight_transfers.h"
 #include "core/data/inputs.h"
 #include "core/data/locality.h"
 #include "core/events/apply.h"
@@ -21,6 +20,7 @@
 #include "core/match/delay_scheduling.h"
 #include "core/match/matching.h"
 #include "core/match/overrun.h"
+#include "core/match/policy.h"
 #include "core/model/core_parts.h"
 #include "core/model/precedence.h"
 
@@ -246,7 +246,8 @@ static int by_held(const void *x, const void *y)
 static enum add group_add_local(struct core *c, struct group *g)
 {
         struct inputs *in = request_part_at(g->bucket->request, g->bucket->part)->inputs;
-        const struct set *set = data_counts(c) ? locality_members(in, g->queue->agent) : NULL;
+        const struct set *set =
+                policy_by_files(c, g->bucket->job_class) ? locality_members(in, g->queue->agent) : NULL;
         struct locality near[NEAR_TRIES];
         struct set idle = {0};
         size_t n = 0;
@@ -292,7 +293,8 @@ static bool loads_link(struct core *c, struct group *g, uint32_t member)
 {
         const struct part *p = request_part_at(g->bucket->request, g->bucket->part);
 
-        if (!inflight_counts(c) || !p->inputs || !set_has(&g->members, member))
+        if (!policy_of_class(c, g->bucket->job_class)->by_links || !p->inputs ||
+            !set_has(&g->members, member))
                 return false;
         if (g->own_ms == 0)
                 g->shared_ms = cost_new_transfers_ms(c, p, MEMBER_ANY, g->queue);
@@ -481,7 +483,7 @@ static struct bucket *next_bucket(struct core *c, struct job_class *k, struct qu
 {
         struct bucket *first = job_class_first_bucket(k), *best = NULL;
         uint64_t most = 0;
-        bool data = data_counts(c) && q->agent->data && !delay_scheduling_is_late(c, first);
+        bool data = policy_by_files(c, k) && q->agent->data && !delay_scheduling_is_late(c, first);
 
         if (agent_data_misses_stores(q->agent->data))
                 return next_reached(c, k, q, passed);

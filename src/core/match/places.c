@@ -270,7 +270,7 @@ size_t places_local(struct core *c, struct job_class *k, struct candidate *ret, 
         size_t n = 0;
 
         c->matching->choice++;
-        for (size_t i = 0; data_counts(c) && i < k->buckets.count && i < BUCKETS_MAX; i++) {
+        for (size_t i = 0; policy_by_files(c, k) && i < k->buckets.count && i < BUCKETS_MAX; i++) {
                 const struct bucket *b = container_of(k->buckets.nodes[i], struct bucket, node);
 
                 n = local_of_bucket(c, k, b, ret, n, max);

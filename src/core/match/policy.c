@@ -1,6 +1,7 @@
 /* The table of placement policies. */
 #include "core/match/policy.h"
 
+#include "core/data/data_state.h"
 #include "core/model/core_parts.h"
 #include "core/model/job_class.h"
 #include "core/model/job_template.h"
@@ -22,6 +23,11 @@ const struct policy *policy_of(const struct core *c, const struct part *p)
 {
         return policies[p->job_template->placement >= 0 ? p->job_template->placement
                                                         : (int)c->config.placement];
+}
+
+bool policy_by_files(const struct core *c, const struct job_class *k)
+{
+        return c->data->files && policy_of_class(c, k)->by_files;
 }
 
 const struct policy *policy_of_class(const struct core *c, const struct job_class *k)

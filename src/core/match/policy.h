@@ -15,6 +15,9 @@ struct policy {
          * the place that is best then, and of equal ones to the one that was given jobs longest ago. The cost
          * must not depend on the member, and must not fall when jobs are dispatched. */
         bool spreads;
+        /* The files that a place holds make it better: jobs and members are chosen for a place by them. */
+        bool by_files;
+        bool by_links; /* the load of links, by files that are being fetched, makes places worse */
         /* Returns what a place costs a member (MEMBER_ANY: any); lower is better. Depends on the state of the
          * queue and its agent at that moment, and changes nothing. */
         double (*cost)(struct core *c, const struct part *p, uint32_t member, const struct queue *q);
@@ -27,3 +30,5 @@ const struct policy *policy_get(enum core_placement p);
 /* Returns the policy of a part's jobs, and of a class with idle jobs. */
 const struct policy *policy_of(const struct core *c, const struct part *p);
 const struct policy *policy_of_class(const struct core *c, const struct job_class *k);
+/* Returns whether jobs of the class are chosen by files that places hold. */
+bool policy_by_files(const struct core *c, const struct job_class *k);

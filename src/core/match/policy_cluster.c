@@ -20,4 +20,4 @@ static double cost(struct core *c, const struct part *p, uint32_t member, const 
         return all > free ? (double)(all - free) / (double)all : 0;
 }
 
-const struct policy policy_cluster = {CORE_PLACE_CLUSTER, true, cost};
+const struct policy policy_cluster = {CORE_PLACE_CLUSTER, .spreads = true, .cost = cost};

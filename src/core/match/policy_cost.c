@@ -29,7 +29,7 @@ static double cost_cached(struct core *c, const struct part *p, uint32_t member,
         return (cost.down ? (double)cost.total_ms : -(double)cost.bytes_held) + choose_order(q->search_order);
 }
 
-const struct policy policy_cost = {CORE_PLACE_COST, false, cost_total};
-const struct policy policy_blind = {CORE_PLACE_BLIND, false, cost_order};
-const struct policy policy_fifo = {CORE_PLACE_FIFO, false, cost_total};
-const struct policy policy_cached = {CORE_PLACE_CACHED, false, cost_cached};
+const struct policy policy_cost = {CORE_PLACE_COST, .by_files = true, .by_links = true, .cost = cost_total};
+const struct policy policy_blind = {CORE_PLACE_BLIND, .cost = cost_order};
+const struct policy policy_fifo = {CORE_PLACE_FIFO, .by_links = true, .cost = cost_total};
+const struct policy policy_cached = {CORE_PLACE_CACHED, .by_files = true, .cost = cost_cached};

@@ -11,4 +11,4 @@ static double cost(struct core *c, const struct part *p, uint32_t member, const 
         return q->search_order;
 }
 
-const struct policy policy_passive = {CORE_PLACE_PASSIVE, true, cost};
+const struct policy policy_passive = {CORE_PLACE_PASSIVE, .spreads = true, .cost = cost};

@@ -21,4 +21,4 @@ static double cost(struct core *c, const struct part *p, uint32_t member, const 
         return wait_ms + gap_ms * (q->attempt_count - q->running);
 }
 
-const struct policy policy_queue = {CORE_PLACE_QUEUE, true, cost};
+const struct policy policy_queue = {CORE_PLACE_QUEUE, .spreads = true, .cost = cost};

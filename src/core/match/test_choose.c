@@ -399,6 +399,40 @@ static void test_blind(void **state)
         expect_assigned(c, "n1/default 1 0\n");
 }
 
+/* The job's own policy comes before the server's also where members are chosen by the files at the place. */
+static void test_members_by_the_jobs_policy(void **state)
+{
+        const char *const by_cost[] = {"~TransferInput",
+                                       "\"http://a/$(f)\"",
+                                       "TransferInputSizes",
+                                       "\"1000000000\"",
+                                       "PlacementPolicy",
+                                       "\"cost\"",
+                                       NULL},
+                          *const blind[] = {"~TransferInput",
+                                            "\"http://a/$(f)\"",
+                                            "TransferInputSizes",
+                                            "\"1000000000\"",
+                                            "PlacementPolicy",
+                                            "\"blind\"",
+                                            NULL};
+        struct core *c = *state;
+
+        c->config.placement = CORE_PLACE_BLIND;
+        holds(c, "n1", "http://a/y", GB);
+        submit(c, "x\ny\nz\n", 3, by_cost);
+        offer(c, "n1", AD);
+        expect_assigned(c, "n1/default 1 1\n");
+        c->config.placement = CORE_PLACE_COST;
+        holds(c, "n2", "http://a/z", GB);
+        submit(c, "w\nz\n", 2, blind);
+        assert_int_equal(core_act(c, &(struct core_command){.action = CORE_ACT_REMOVE, .request = 1},
+                                  &(uint64_t){0}, NULL),
+                         0);
+        offer(c, "n2", AD);
+        expect_assigned(c, "n2/default 2 0\n");
+}
+
 /* Three jobs go to the places in their order, whatever these have free, and last to the one without. */
 static void tried_in_order(struct core *c, const char *const *job)
 {
@@ -565,6 +599,7 @@ int main(void)
                 TEST(test_waits_no_longer_than_others),
                 TEST(test_author_does_not_wait),
                 TEST(test_blind),
+                TEST(test_members_by_the_jobs_policy),
                 TEST(test_search_order),
                 TEST(test_search_order_alone),
                 TEST(test_order_within_a_cost),
