@@ -294,11 +294,12 @@ struct core_dependency {
 int core_job_dependencies(struct core *c, uint64_t request, uint32_t member,
                           void (*fn)(void *arg, const struct core_dependency *d), void *arg);
 
-/* Returns whether all that is left of the request is held or waits, over any number of edges, for held jobs
- * alone: nothing goes on before a release. *ret_request and *ret_member: one of these held jobs, which may
- * belong to another request of the owner; only set with true. False also if over a thousand requests would
- * have to be examined. */
-bool core_request_is_stuck(struct core *c, uint64_t id, uint64_t *ret_request, uint32_t *ret_member);
+/* Returns whether all that is left of these requests is held or waits, over any number of edges, for held
+ * jobs alone: nothing goes on before a release. *ret_request and *ret_member, only set with true: one of
+ * these held jobs, which may belong to another request of the owner. False also if over a thousand requests,
+ * or over a hundred thousand edges between requests, would have to be examined. */
+bool core_are_stuck(struct core *c, const uint64_t *ids, size_t count, uint64_t *ret_request,
+                    uint32_t *ret_member);
 
 /* The set that a job starts together with, see gang.h. */
 enum core_gang_within { CORE_GANG_ANYWHERE, CORE_GANG_GROUP, CORE_GANG_NODE };

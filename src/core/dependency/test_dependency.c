@@ -120,6 +120,50 @@ static void test_it_is_held_when_that_fails_and_a_release_runs_it(void **s)
         expect(c, "n/default 2 0\n");
 }
 
+/* What is left goes on only after a release: over several requests, and not while one of them may go on. A
+ * chain that is too long to examine counts as one that goes on. */
+static void test_all_that_is_left_waits_for_held_jobs(void **s)
+{
+        struct core *c = *s;
+        const uint64_t all[] = {1, 2, 3}, *last = &all[2];
+        uint64_t request = 0, many[1001];
+        uint32_t member = 9;
+        char on[16];
+
+        submit_jobs(c, 2, NULL);
+        submit_jobs(c, 3, "\"1\"");
+        submit_jobs(c, 1, "\"2:any\"");
+        assert_false(core_are_stuck(c, last, 1, &request, &member));
+        act(c, CORE_ACT_HOLD, 1);
+        assert_true(core_are_stuck(c, last, 1, &request, &member));
+        assert_true(request == 1 && member == 0);
+        assert_true(core_are_stuck(c, all, 3, &request, &member));
+        act(c, CORE_ACT_RELEASE, 1);
+        offer(c, "n", BIG);
+        expect(c, "n/default 1 0-1\n");
+        assert_false(core_are_stuck(c, all, 3, &request, &member));
+        end_with(c, 1, 0, 0);
+        act(c, CORE_ACT_HOLD, 2);
+        assert_false(core_are_stuck(c, all, 3, &request, &member)); /* 1.1 runs */
+        end_with(c, 1, 1, 0);
+        core_match(c);
+        assert_true(core_are_stuck(c, all, 3, &request, &member));
+        assert_true(request == 2 && member == 0);
+        act(c, CORE_ACT_REMOVE, 2);
+        core_match(c);
+        assert_false(core_are_stuck(c, all, 3, &request, &member)); /* 3.0 may run */
+        act(c, CORE_ACT_REMOVE, 3);
+        assert_false(core_are_stuck(c, all, 3, &request, &member)); /* nothing is left */
+        submit_jobs(c, 1, NULL);
+        act(c, CORE_ACT_HOLD, 4);
+        for (unsigned i = 0; i < 1001; i++) {
+                snprintf(on, sizeof(on), "\"%u\"", 4 + i);
+                many[i] = test_submit(c, "ann@lab", 1, (const char *const[]){"DependsOn", on, NULL});
+        }
+        assert_true(core_are_stuck(c, many, 999, &request, &member));
+        assert_false(core_are_stuck(c, many, 1001, &request, &member));
+}
+
 static void test_fail_any_and_each(void **s)
 {
         struct core *c = *s;
@@ -678,6 +722,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 T(test_a_request_waits_for_another),
                 T(test_it_is_held_when_that_fails_and_a_release_runs_it),
+                T(test_all_that_is_left_waits_for_held_jobs),
                 T(test_fail_any_and_each),
                 T(test_removing_a_parent_fails_it_and_holding_it_does_not),
                 T(test_hold_and_release_do_not_forget_what_a_job_waits_for),

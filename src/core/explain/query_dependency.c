@@ -76,23 +76,23 @@ int core_job_dependencies(struct core *c, uint64_t request, uint32_t member,
 /* ---- requests that go on only after a release */
 
 #define STUCK_REQUESTS_MAX 1000u
+#define STUCK_EDGES_MAX    100000u
+
+struct stuck { /* requests to examine: those that were asked for, and all that they wait for */
+        struct core *core;
+        struct idmap *seen;
+        uint64_t list[STUCK_REQUESTS_MAX];
+        unsigned count, edges;
+};
 
 /* Returns whether no job of the request has an attempt, could get one, or is about to become ready. */
 static bool is_still(const struct request *r)
 {
         const struct request_cold *cold = request_cold(r);
         const struct graph *g = cold->graph;
-        struct set free = {0};
-        bool still;
 
-        if (r->active > 0 || r->idle > 0 ||
-            (g && (set_count(&g->ready) || set_count(&g->dooming) || set_count(&g->stops) || g->aborts)))
-                return false;
-        set_add_all(&free, &cold->waiting);
-        set_remove_all(&free, &cold->blocked);
-        still = set_count(&free) == 0;
-        set_deinit(&free);
-        return still;
+        return r->active == 0 && r->idle == 0 && set_count(&cold->delayed) == 0 &&
+               !(g && (set_count(&g->ready) || set_count(&g->dooming) || set_count(&g->stops) || g->aborts));
 }
 
 static bool has_ended(const struct request *r)
@@ -102,55 +102,54 @@ static bool has_ended(const struct request *r)
         return set_count(&cold->completed) + set_count(&cold->removed) == r->count;
 }
 
-/* Adds the requests that the request still waits for. Returns false if there are too many. */
-static bool add_parents(struct core *c, const struct request *r, struct idmap *seen, uint64_t *list,
-                        unsigned *count)
+/* Adds a request, unless it has ended. Returns false if there are too many. */
+static bool stuck_add(struct stuck *x, uint64_t id)
 {
-        const struct graph *g = request_cold(r)->graph;
+        struct request *r = request_find(x->core, id);
 
-        for (uint32_t i = 0; g && i < g->outer_count; i++) {
-                const struct graph_edge *e = &g->edges[g->outer[i]];
-                struct request *from = e->state == EDGE_OPEN ? request_find(c, e->request) : NULL;
-
-                if (!from || has_ended(from) || idmap_get(seen, from->id))
-                        continue;
-                if (*count == STUCK_REQUESTS_MAX)
-                        return false;
-                idmap_put(seen, from->id, from);
-                list[(*count)++] = from->id;
-        }
+        if (!r || has_ended(r) || idmap_get(x->seen, id))
+                return true;
+        if (x->count == STUCK_REQUESTS_MAX)
+                return false;
+        idmap_put(x->seen, id, r);
+        x->list[x->count++] = id;
         return true;
 }
 
-bool core_request_is_stuck(struct core *c, uint64_t id, uint64_t *ret_request, uint32_t *ret_member)
+/* Adds the requests that this one still waits for. Returns false if there are too many. */
+static bool stuck_add_parents(struct stuck *x, const struct request *r)
 {
-        const struct request *r = request_find(c, id);
-        uint64_t list[STUCK_REQUESTS_MAX];
-        unsigned count = 1;
-        uint64_t request = 0, member = 0;
-        struct idmap *seen;
+        const struct graph *g = request_cold(r)->graph;
+        bool fits = true;
+
+        for (uint32_t i = 0; g && i < g->outer_count && fits; i++) {
+                const struct graph_edge *e = &g->edges[g->outer[i]];
+
+                fits = x->edges++ < STUCK_EDGES_MAX && (e->state != EDGE_OPEN || stuck_add(x, e->request));
+        }
+        return fits;
+}
+
+bool core_are_stuck(struct core *c, const uint64_t *ids, size_t count, uint64_t *ret_request,
+                    uint32_t *ret_member)
+{
+        struct stuck x = {.core = c, .seen = idmap_new()};
+        const struct request *holds = NULL;
         bool stuck = true;
 
-        if (!r || !is_still(r) || has_ended(r))
-                return false;
-        seen = idmap_new();
-        idmap_put(seen, id, seen);
-        list[0] = id;
-        for (unsigned i = 0; i < count && stuck; i++) {
-                const struct set *held;
+        for (size_t i = 0; i < count && stuck; i++)
+                stuck = stuck_add(&x, ids[i]);
+        for (unsigned i = 0; i < x.count && stuck; i++) {
+                const struct request *r = request_find(c, x.list[i]);
 
-                r = request_find(c, list[i]);
-                held = &request_cold(r)->held;
-                if (!request && set_count(held)) {
-                        request = r->id;
-                        member = set_first(held);
-                }
-                stuck = is_still(r) && add_parents(c, r, seen, list, &count);
+                if (!holds && set_count(&request_cold(r)->held))
+                        holds = r;
+                stuck = is_still(r) && stuck_add_parents(&x, r);
         }
-        idmap_free(seen);
-        if (!stuck || !request)
+        idmap_free(x.seen);
+        if (!stuck || !holds)
                 return false;
-        *ret_request = request;
-        *ret_member = (uint32_t)member;
+        *ret_request = holds->id;
+        *ret_member = (uint32_t)set_first(&request_cold(holds)->held);
         return true;
 }

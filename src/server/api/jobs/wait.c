@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/mem.h"
 #include "base/system/clock.h"
 #include "core/query.h"
 #include "server/api/routes.h"
@@ -25,10 +26,9 @@ struct wait {
         char seen[WAIT_SEEN_MAX], now[WAIT_SEEN_MAX];
         int64_t came_ms, deadline_ms;
         struct core_counts n;
-        bool some;  /* single members of requests are named */
-        bool stuck; /* all that is left of their requests is held, or waits for held jobs, such as this one:
-                     */
-        uint64_t held_request;
+        bool some;             /* single members of requests are named */
+        bool stuck;            /* all that is left of their requests is held, or waits for held jobs */
+        uint64_t held_request; /* with stuck: one of the held jobs */
         uint32_t held_member;
         /* where the next slice of their rows begins */
         size_t at;
@@ -88,10 +88,11 @@ static void add_counts(struct core_counts *to, const struct core_counts *n)
 static bool count_all(struct server *s, struct call *c)
 {
         struct wait *w = c->state;
+        MEM_CLEANUP uint64_t *left = mem_array(NULL, w->ids.count, sizeof(*left));
+        size_t left_count = 0;
         bool goes_on = false;
 
         w->n = (struct core_counts){0};
-        w->stuck = false;
         for (size_t i = 0; i < w->ids.count; i++) {
                 const struct id *id = &w->ids.items[i];
                 struct core_request r;
@@ -114,12 +115,10 @@ static bool count_all(struct server *s, struct call *c)
                                   id->request, r.counts.jobs - 1);
                         return false;
                 }
-                if (core_request_is_stuck(s->core, id->request, &w->held_request, &w->held_member))
-                        w->stuck = true;
-                else
-                        goes_on |= r.counts.idle + r.counts.running + r.counts.held > 0;
+                goes_on |= r.counts.running > 0 || r.counts.idle > r.counts.waiting;
+                left[left_count++] = id->request;
         }
-        w->stuck = w->stuck && !goes_on;
+        w->stuck = !goes_on && core_are_stuck(s->core, left, left_count, &w->held_request, &w->held_member);
         snprintf(w->now, sizeof(w->now),
                  "%" PRIu64 ".%" PRIu64 ".%" PRIu64 ".%" PRIu64 ".%" PRIu64 ".%" PRIu64 "%s", w->n.idle,
                  w->n.running, w->n.held, w->n.completed, w->n.failed, w->n.removed,
