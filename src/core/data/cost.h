@@ -3,8 +3,8 @@
  * The terms are times, kept apart so that they can be shown; places are compared by their sum. Bytes count,
  * not the number of files: 10 GB over a slow link outweigh a thousand small files that are present. Links,
  * speed and wait are means of the place's cost class (cost_class.h); the price is the place's own, and in
- * cost_of_load_ms the mean. A link without measurements is taken
- * to have COST_BYTES_PER_S and COST_LATENCY_US; an unknown run time is taken to be the same everywhere.
+ * cost_of_load_ms the mean. A link without measurements is taken to have COST_BYTES_PER_S and
+ * COST_LATENCY_US; an unknown run time is taken to be the same everywhere.
  */
 #pragma once
 #include "core/model/names.h"

@@ -45,8 +45,9 @@ int expression_add(struct expressions *x, struct datum *a, struct datum *b, stru
 /* Makes a value of a text that was built in a buffer of at most EXPRESSION_TEXT_MAX bytes. -E2BIG with err:
  * the text did not fit. */
 int expression_text(struct expressions *x, struct buf *text, struct datum **ret, struct err *err);
-/* What a value is assigned to: a variable, an element as in name[index], or several targets, which take the
- * items of a list. It refers to the text that it was read from. */
+/* The left side of an assignment: a variable, an element as in name[index], or several targets, which take
+ * the items of a list. The strings are borrowed from the text that was read, and `items` from the
+ * expressions' arena. */
 #define EXPRESSION_TARGETS_MAX 8
 struct expression_target {
         struct str name;  /* empty: several */
@@ -55,10 +56,12 @@ struct expression_target {
         struct expression_target *items;
         size_t n;
 };
-/* Reads the targets at the beginning of s, such as "$x, ($y, $z['a'])". */
+/* Reads the targets at the beginning of s, such as "$x, ($y, $z['a'])"; *ret_used: how many bytes they take.
+ * Returns 0; -EINVAL with err. */
 int expression_target_read(struct expressions *x, struct str s, struct expression_target *ret,
                            size_t *ret_used, struct err *err);
-/* Assigns a value; shared: to x->shared as well. */
+/* Assigns a value; shared: to x->shared as well. Returns 0; -EINVAL with err, after which some of several
+ * targets may have their value; -E2BIG with err: there are too many variables. */
 int expression_bind(struct expressions *x, const struct expression_target *t, struct datum *v, bool shared,
                     struct err *err);
 /* Gives the values that a for iterates over: the items of a list, the keys of a dict. -EINVAL with err: the

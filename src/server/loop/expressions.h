@@ -11,7 +11,7 @@
 void expressions_eval_init(struct eval *ev, int64_t now_s);
 uint64_t expressions_clock_ns(void); /* the clock of these limits, for evaluations by the core */
 
-/* For values of an ad that are shown, kept or passed on, most of which are literals: all evaluations from
+/* Evaluation of values of an ad that are shown, kept or passed on, most of which are literals: all from
  * expressions_read_init or expressions_read_next on may take EXPRESSIONS_READ_STEPS together. What comes
  * after is an error. */
 #define EXPRESSIONS_READ_STEPS 200u
