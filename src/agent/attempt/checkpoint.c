@@ -73,7 +73,7 @@ void checkpoint_saved(struct attempt *at, const char *reason)
         }
         if (!carried && at->kill.state != KILL_NONE) {
                 checkpoint_move(at, CHECKPOINT_NONE);
-                at->checkpoint.in_result = at->result.output_count > 0;
+                at->result.is_checkpoint = at->result.output_count > 0;
                 attempt_finish(at);
                 return;
         }

@@ -409,7 +409,7 @@ static void on_peer(void *arg, int fd)
                                                     .write_max = 4 * LINE_MAX_BYTES};
         struct chirp *c = arg;
         struct agent *a = c->at->a;
-        unsigned most = PEERS_MAX + (c->at->t->m->launches ? c->at->set_size : 0);
+        unsigned most = PEERS_MAX + (c->at->t->m->launches ? c->at->gang_size : 0);
 
         if (c->peer_count >= most || !share_take(a->chirps->share, str_of(c->at->t->m->owner))) {
                 close(fd);

@@ -51,29 +51,12 @@ void assign_templates_drop(struct agent *a)
         a->template_bytes = 0;
 }
 
-static const Drover__Item *assign_item(const Drover__Group *g, uint32_t member)
-{
-        size_t low = 0, high = g->n_items;
-
-        while (low < high) {
-                size_t mid = (low + high) / 2;
-
-                if (g->items[mid]->member == member)
-                        return g->items[mid];
-                if (g->items[mid]->member < member)
-                        low = mid + 1;
-                else
-                        high = mid;
-        }
-        return NULL;
-}
-
 #define ATTEMPT_BYTES 256 /* memory of an attempt without texts of its own */
 
 /* Returns the memory that is kept for this attempt alone. */
 static uint64_t own_bytes(const struct attempt *at)
 {
-        uint64_t n = ATTEMPT_BYTES + strlen(at->iwd) + (at->set_machines ? strlen(at->set_machines) : 0);
+        uint64_t n = ATTEMPT_BYTES + strlen(at->iwd) + (at->gang_machines ? strlen(at->gang_machines) : 0);
 
         for (size_t i = 0; i < at->value_count; i++)
                 n += strlen(at->values[i]);
@@ -84,52 +67,42 @@ static uint64_t own_bytes(const struct attempt *at)
         return n;
 }
 
-static void restore(struct attempt *at, const Drover__Item *item)
+static char **dup_texts(char **from, size_t count)
 {
-        MEM_CLEANUP struct spool_ref *files = mem_array(NULL, item->n_checkpoint, sizeof(*files));
+        char **to = mem_array(NULL, count + 1, sizeof(*to));
 
-        for (size_t i = 0; i < item->n_checkpoint; i++) {
-                const Drover__SpoolRef *f = item->checkpoint[i];
-
-                files[i] = (struct spool_ref){f->name, f->sha256.len == 32 ? f->sha256.data : NULL, f->size,
-                                              f->executable};
-        }
-        checkpoint_restore(at, files, item->n_checkpoint);
+        for (size_t i = 0; i < count; i++)
+                to[i] = mem_dupz(from[i]);
+        return to;
 }
 
-struct attempt *assign_member(struct queue *q, struct template *t, const Drover__Group *g, uint32_t member)
+struct attempt *assign_member(struct queue *q, struct template *t, const struct job_group *g, uint32_t member)
 {
         struct attempt *at = attempt_new(q, t, g->request, member, g->fence);
-        const Drover__Item *item = assign_item(g, member);
+        const struct job_item *item = job_group_item(g, member);
 
         at->part = g->part;
         at->wait_for_go = g->wait_for_go;
-        at->set = g->set;
-        at->set_size = g->set_size;
-        if (*g->set_machines)
-                at->set_machines = mem_dupz(g->set_machines);
+        at->gang = g->gang;
+        at->gang_size = g->gang_size;
+        if (g->gang_machines && *g->gang_machines)
+                at->gang_machines = mem_dupz(g->gang_machines);
         at->lease_ms = g->lease_ms;
         at->cpus_milli = t->m->cpus_milli ? t->m->cpus_milli : 1000;
         at->memory_bytes = t->m->memory_bytes;
         if (item) {
                 at->row = item->row;
                 at->step_value = item->step;
-                at->value_count = item->n_values;
-                at->values = mem_array(NULL, item->n_values + 1, sizeof(char *));
-                for (size_t i = 0; i < item->n_values; i++)
-                        at->values[i] = mem_dupz(item->values[i]);
+                at->value_count = item->value_count;
+                at->values = dup_texts(item->values, item->value_count);
         } else {
                 at->step_value = member;
         }
-        if (item && item->n_checkpoint)
-                restore(at, item);
-        at->filled_count = g->n_filled;
-        if (g->n_filled)
-                at->filled = mem_array(NULL, 2 * g->n_filled, sizeof(char *));
-        for (size_t i = 0; i < g->n_filled; i++) {
-                at->filled[2 * i] = mem_dupz(g->filled[i]->inside);
-                at->filled[2 * i + 1] = mem_dupz(g->filled[i]->value);
-        }
+        if (item && item->checkpoint_count)
+                checkpoint_restore(at, item->checkpoint, item->checkpoint_count);
+        at->filled_count = g->filled_count;
+        if (g->filled_count)
+                at->filled = dup_texts(g->filled, 2 * g->filled_count);
         expand_iwd(at);
         at->bytes = own_bytes(at);
         at->a->held_bytes += at->bytes;

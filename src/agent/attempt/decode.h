@@ -1,8 +1,7 @@
-/* decode: makes attempts and templates from messages of the server and from the journal, which has the same
- * messages. */
+/* decode: makes attempts and templates of what the server and the journal say, which is the same. */
 #pragma once
+#include "agent/message/job_group.h"
 #include "agent/model/attempt.h"
-#include "wire/drover.pb-c.h"
 
 #define ASSIGN_MEMBERS_MAX 100000 /* limit of members in one Assign; more than any offer asks for */
 
@@ -11,4 +10,6 @@ void template_key(char room[32], uint64_t request, uint32_t part);
 /* Unpacks a Template and keeps it in a->templates. Returns NULL if the bytes are malformed. */
 struct template *assign_template(struct agent *a, const void *p, size_t n);
 void assign_templates_drop(struct agent *a); /* templates in use stay with their attempts */
-struct attempt *assign_member(struct queue *q, struct template *t, const Drover__Group *g, uint32_t member);
+/* Makes the attempt of a member of the group. */
+struct attempt *assign_member(struct queue *q, struct template *t, const struct job_group *g,
+                              uint32_t member);

@@ -77,13 +77,12 @@ static void put_template(struct buf *out, const struct template *t)
         put_record(out, KIND_TEMPLATE, b.p, b.n);
 }
 
-static void put_group(struct buf *out, const Drover__Group *g)
+static void put_group(struct buf *out, const struct job_group *g)
 {
-        size_t n = drover__group__get_packed_size(g);
-        MEM_CLEANUP uint8_t *room = mem_alloc(n);
+        BUF_CLEANUP struct buf b = {0};
 
-        drover__group__pack(g, room);
-        put_record(out, KIND_GROUP, room, n);
+        job_group_pack(g, &b);
+        put_record(out, KIND_GROUP, b.p, b.n);
 }
 
 static void put_queue(struct journal *j, struct buf *out, const struct queue *q)
@@ -98,7 +97,7 @@ static void put_queue(struct journal *j, struct buf *out, const struct queue *q)
         put_record(out, KIND_QUEUE, b.p, b.n);
 }
 
-void journal_accepted(struct queue *q, struct template *t, const Drover__Group *g)
+void journal_accepted(struct queue *q, struct template *t, const struct job_group *g)
 {
         struct journal *j = q->a->journal;
 
@@ -134,12 +133,18 @@ void journal_devices(const struct attempt *at)
         put_devices(&at->a->journal->out, at);
 }
 
-void journal_result(struct attempt *at)
+static void put_result(struct buf *out, const struct attempt *at)
 {
         BUF_CLEANUP struct buf b = {0};
+        struct attempt_name name = attempt_name(at);
 
-        outbox_pack_result(at, &b);
-        put_record(&at->a->journal->out, KIND_RESULT, b.p, b.n);
+        job_result_pack(&name, &at->result, &b);
+        put_record(out, KIND_RESULT, b.p, b.n);
+}
+
+void journal_result(struct attempt *at)
+{
+        put_result(&at->a->journal->out, at);
 }
 
 void journal_stopped(struct attempt *at)
@@ -156,21 +161,33 @@ void journal_gone(struct agent *a, uint64_t request, uint32_t member, uint32_t f
         put_record(&a->journal->out, KIND_GONE, key, 16);
 }
 
-static void put_filled(struct buf *out, Drover__Group *g, const struct attempt *at)
+/* Appends the group of which this attempt is the only member. */
+static void put_member(struct buf *out, const struct attempt *at)
 {
-        size_t n = at->filled_count;
-        MEM_CLEANUP Drover__Filled *all = mem_array(NULL, n + 1, sizeof(*all));
-        MEM_CLEANUP Drover__Filled **refs = mem_array(NULL, n + 1, sizeof(*refs));
+        struct member_range range = {at->member, 1};
+        struct job_item item = {.member = at->member,
+                                .row = at->row,
+                                .step = at->step_value,
+                                .values = at->values,
+                                .value_count = at->value_count,
+                                .checkpoint = at->checkpoint.restore,
+                                .checkpoint_count = at->checkpoint.restore_count};
+        struct job_group g = {.request = at->request,
+                              .part = at->part,
+                              .fence = at->fence,
+                              .ranges = &range,
+                              .range_count = 1,
+                              .items = &item,
+                              .item_count = 1,
+                              .lease_ms = at->lease_ms,
+                              .wait_for_go = at->wait_for_go,
+                              .gang = at->gang,
+                              .gang_size = at->gang_size,
+                              .gang_machines = at->gang_machines,
+                              .filled = at->filled,
+                              .filled_count = at->filled_count};
 
-        for (size_t i = 0; i < n; i++) {
-                drover__filled__init(&all[i]);
-                all[i].inside = at->filled[2 * i];
-                all[i].value = at->filled[2 * i + 1];
-                refs[i] = &all[i];
-        }
-        g->filled = refs;
-        g->n_filled = n;
-        put_group(out, g);
+        put_group(out, &g);
 }
 
 /* Appends records of everything that is held. */
@@ -196,40 +213,13 @@ static void put_all(struct agent *a, struct buf *out)
                         put_template(out, at->t);
                         at->t->journaled = true;
                 }
-                Drover__Range range = DROVER__RANGE__INIT, *ranges[1] = {&range};
-                Drover__Item item = DROVER__ITEM__INIT, *items[1] = {&item};
-                Drover__Group g = DROVER__GROUP__INIT;
-                range.first = at->member;
-                range.count = 1;
-                item.member = at->member;
-                item.n_values = at->value_count;
-                item.values = at->values;
-                item.row = at->row;
-                item.step = at->step_value;
-                g.request = at->request;
-                g.part = at->part;
-                g.fence = at->fence;
-                g.members = ranges;
-                g.n_members = 1;
-                g.items = items;
-                g.n_items = 1;
-                g.lease_ms = at->lease_ms;
-                g.set = at->set;
-                g.set_size = at->set_size;
-                if (at->set_machines)
-                        g.set_machines = at->set_machines;
-                g.wait_for_go = at->wait_for_go;
-                put_filled(out, &g, at);
+                put_member(out, at);
                 if (at->devices)
                         put_devices(out, at);
                 if (at->stopped)
                         put_stopped(out, at);
-                if (at->state == ATTEMPT_DONE) {
-                        BUF_CLEANUP struct buf b = {0};
-
-                        outbox_pack_result(at, &b);
-                        put_record(out, KIND_RESULT, b.p, b.n);
-                }
+                if (at->state == ATTEMPT_DONE)
+                        put_result(out, at);
         }
 }
 
@@ -300,81 +290,52 @@ void journal_flush(struct agent *a)
 static void read_group(struct queue *q, const void *p, size_t n)
 {
         struct agent *a = q->a;
-        Drover__Group *g = drover__group__unpack(NULL, n, p);
+        struct arena room = {0};
+        struct job_group g;
 
-        if (!g)
+        if (job_group_unpack(p, n, &room, &g) < 0) {
+                arena_deinit(&room);
                 return;
-        char key[32] = {0};
-        memcpy(key, &g->request, 8);
-        memcpy(key + 8, &g->part, 4);
+        }
+        char key[32];
+        template_key(key, g.request, g.part);
         struct template *t = map_get(a->templates, str_make(key, 12));
         unsigned left = ASSIGN_MEMBERS_MAX;
-        for (size_t i = 0; t && i < g->n_members; i++)
-                for (uint32_t k = 0; k < g->members[i]->count && left > 0; k++, left--) {
-                        uint32_t member = g->members[i]->first + k;
+        for (size_t i = 0; t && i < g.range_count; i++)
+                for (uint32_t k = 0; k < g.ranges[i].count && left > 0; k++, left--) {
+                        uint32_t member = g.ranges[i].first + k;
 
-                        if (agent_find(a, g->request, member, g->fence))
+                        if (agent_find(a, g.request, member, g.fence))
                                 continue;
-                        struct attempt *at = assign_member(q, t, g, member);
+                        struct attempt *at = assign_member(q, t, &g, member);
                         at->adopted = true;
                         environments_adopt(at);
                 }
-        if (t && g->lease_ms)
-                lease_clock_hold(&a->lease, (int64_t)g->lease_ms, 0);
-        drover__group__free_unpacked(g, NULL);
-}
-
-static struct output_ref read_output(const Drover__OutputRef *r)
-{
-        struct output_ref o = {.name = mem_dupz(r->name), .size = r->size, .mode = r->mode};
-
-        if (r->sha256.len == 32)
-                memcpy(o.sha256, r->sha256.data, 32);
-        return o;
+        if (t && g.lease_ms)
+                lease_clock_hold(&a->lease, (int64_t)g.lease_ms, 0);
+        arena_deinit(&room);
 }
 
 static void read_result(struct agent *a, const void *p, size_t n)
 {
-        Drover__JobResult *r = drover__job_result__unpack(NULL, n, p);
-        struct attempt *at = r ? agent_find(a, r->request, r->member, r->fence) : NULL;
+        struct attempt_name name;
+        struct job_result r;
 
-        if (at && at->state != ATTEMPT_DONE) {
-                at->result.outcome = (enum outcome)r->outcome;
-                at->result.set = true;
-                at->result.started_ms = r->started_ms;
-                at->result.ended_ms = r->ended_ms;
-                at->result.cpu_user_ms = r->cpu_user_ms;
-                at->result.cpu_system_ms = r->cpu_system_ms;
-                at->result.memory_peak_bytes = r->memory_peak_bytes;
-                at->result.hold_code = r->hold_code;
-                at->result.hold_subcode = r->hold_subcode;
-                at->result.reason = mem_dupz(r->reason);
-                at->result.bytes_in = r->bytes_in;
-                at->result.bytes_out = r->bytes_out;
-                at->result.bytes_freed = r->bytes_freed;
-                at->checkpoint.in_result = r->checkpoint;
-                for (size_t i = 0; i < r->n_steps && i < STEPS_MAX; i++) {
-                        at->result.steps[i] =
-                                (struct step_result){r->steps[i]->signaled,
-                                                     r->steps[i]->exit_code,
-                                                     r->steps[i]->started_ms,
-                                                     r->steps[i]->ended_ms,
-                                                     {r->steps[i]->stdout_end, r->steps[i]->stderr_end}};
-                        at->result.step_count = (unsigned)i + 1;
-                }
-                for (size_t i = 0; i < r->n_outputs; i++) {
-                        MEM_GROW(at->result.outputs, at->result.output_cap, at->result.output_count + 1);
-                        at->result.outputs[at->result.output_count++] = read_output(r->outputs[i]);
-                }
-                for (size_t i = 0; i < r->n_sent; i++) {
-                        MEM_GROW(at->result.sent, at->result.sent_cap, at->result.sent_count + 1);
-                        at->result.sent[at->result.sent_count++] = read_output(r->sent[i]);
-                }
-                output_tail_restore(at, 0, r->stdout_tail.data, r->stdout_tail.len, r->stdout_size);
-                output_tail_restore(at, 1, r->stderr_tail.data, r->stderr_tail.len, r->stderr_size);
-                attempt_move(at, ATTEMPT_DONE);
+        if (job_result_unpack(p, n, &name, &r) < 0)
+                return;
+        struct attempt *at = agent_find(a, name.request, name.member, name.fence);
+        if (!at || at->state == ATTEMPT_DONE) {
+                job_result_deinit(&r);
+                return;
         }
-        drover__job_result__free_unpacked(r, NULL);
+        struct stream_tail tails[2] = {r.tails[0], r.tails[1]};
+        r.tails[0] = r.tails[1] = (struct stream_tail){0};
+        at->result = r;
+        for (int k = 0; k < 2; k++) {
+                output_tail_restore(at, k, tails[k].bytes, tails[k].count, tails[k].size);
+                free(tails[k].bytes);
+        }
+        attempt_move(at, ATTEMPT_DONE);
 }
 
 static int read_queue(struct agent *a, const char *p, size_t n, struct queue **q, struct err *err)

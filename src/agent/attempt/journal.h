@@ -1,12 +1,12 @@
 /* journal: the file from which a restarted agent knows its attempts. */
 #pragma once
+#include "agent/message/job_group.h"
 #include "agent/model/attempt.h"
-#include "wire/drover.pb-c.h"
 
 int journal_open(struct agent *a, struct err *err); /* reads the attempts and results of an earlier agent */
 void journal_close(struct agent *a);
 /* Records accepted members; all members of the group have an attempt. */
-void journal_accepted(struct queue *q, struct template *t, const Drover__Group *g);
+void journal_accepted(struct queue *q, struct template *t, const struct job_group *g);
 void journal_devices(const struct attempt *at); /* records the devices that the attempt holds now */
 void journal_result(struct attempt *at);
 void journal_stopped(

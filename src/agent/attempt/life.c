@@ -190,17 +190,12 @@ void attempt_free(struct attempt *at)
                 free(at->filled[i]);
         free(at->filled);
         free(at->iwd);
-        free(at->set_machines);
+        free(at->gang_machines);
         for (size_t i = 0; i < at->input_count; i++)
                 free(at->inputs[i].name);
         free(at->inputs);
-        for (size_t i = 0; i < at->result.output_count; i++)
-                free(at->result.outputs[i].name);
-        free(at->result.outputs);
-        output_transfers_drop_sent(at);
-        free(at->result.sent);
-        free(at->result.reason);
         output_tail_drop(at);
+        job_result_deinit(&at->result);
         at->magic = 0;
         free(at);
 }
@@ -253,7 +248,7 @@ void attempt_finish(struct attempt *at)
         chirp_close(at);
         live_output_end(at);
         checkpoint_carry_stop(at);
-        at->checkpoint.in_result |= at->checkpoint.state == CHECKPOINT_UNACKED; /* sent again */
+        at->result.is_checkpoint |= at->checkpoint.state == CHECKPOINT_UNACKED; /* sent again */
         if (!at->result.ended_ms)
                 at->result.ended_ms = (uint64_t)clock_wall_ms();
         bool ran = at->state == ATTEMPT_RUNNING || at->state == ATTEMPT_DELIVERING;

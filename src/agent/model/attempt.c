@@ -4,6 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct attempt_name attempt_name(const struct attempt *at)
+{
+        return (struct attempt_name){at->request, at->fence, at->member};
+}
+
 struct run_id attempt_task(const struct attempt *at)
 {
         return (struct run_id){at->request, at->member, at->fence,

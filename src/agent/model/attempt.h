@@ -16,12 +16,12 @@
 #include <sys/stat.h>
 
 #include "agent/config/users.h"
+#include "agent/message/job_result.h"
+#include "agent/message/job_template.h"
 #include "agent/model/agent.h"
-#include "agent/model/job_template.h"
 #include "agent/model/queue.h"
 
 #define ATTEMPT_MAGIC 0x41545450u
-#define STEPS_MAX     64
 /* Bit of a run_id's step: the task is one of the agent's own (staging, a mover, a command), not a job's. */
 #define STEP_NO_JOBS 0x80000000u
 /* Bit beside STEP_NO_JOBS: it is a command beside an attempt's program that goes on without the agent. The
@@ -97,45 +97,8 @@ enum checkpoint_state {
 struct attempt_checkpoint {
         enum checkpoint_state state;
         uint32_t round;            /* checkpoints made of this step */
-        bool in_result;            /* the result's outputs are a checkpoint */
         struct spool_ref *restore; /* files of the checkpoint that the attempt starts from */
         size_t restore_count;
-};
-
-struct step_result {
-        bool signaled;
-        int32_t exit_code; /* or the signal's number */
-        uint64_t started_ms, ended_ms;
-        uint64_t printed[2]; /* bytes of stdout and stderr, of all steps so far; 0: not measured */
-};
-
-struct output_ref {
-        char *name;
-        unsigned char sha256[32];
-        uint64_t size;
-        uint32_t mode;
-        uint64_t at; /* offset in the upload file, where one file holds all outputs */
-};
-
-struct job_result {
-        enum outcome outcome;
-        bool set; /* outcome and reason are set; later ones are ignored */
-        unsigned step_count;
-        struct step_result steps[STEPS_MAX];
-        uint64_t started_ms, ended_ms, cpu_user_ms, cpu_system_ms, memory_peak_bytes, bytes_in, bytes_out;
-        uint64_t bytes_freed; /* of files that a placement job has removed */
-        uint32_t hold_code;
-        int32_t hold_subcode;
-        char *reason;
-        struct output_ref *outputs;
-        size_t output_count, output_cap;
-        struct output_ref *sent; /* outputs sent to URLs, which are their names; with register_outputs only */
-        size_t sent_count, sent_cap;
-        struct stream_tail {
-                char *bytes; /* the end of the stream; NULL: none, or not read yet */
-                size_t count;
-                uint64_t size; /* bytes of the whole stream */
-        } tails[2];            /* stdout and stderr */
 };
 
 struct attempt_fetches { /* owned by transfer/inputs.c: inputs that come from elsewhere */
@@ -233,9 +196,10 @@ struct attempt {
         enum run_why adopted_why; /* how the last task of an earlier agent ended */
         bool counted;             /* its cpus, memory and disk are committed */
         bool keeps_room;          /* while it waits: see attempt_keep_room */
-        uint32_t set_size;        /* members of its gang; 0: none */
-        char *set_machines;       /* machines of the gang's members, comma-separated; NULL: not known */
-        uint64_t set, seen;       /* seen: generation of the runner's listing that named it */
+        uint64_t gang;            /* number of the gang's first member */
+        uint32_t gang_size;       /* 0: no gang */
+        char *gang_machines;      /* machines of the gang's members, comma-separated; NULL: not known */
+        uint64_t seen;            /* generation of the runner's listing that named it */
         int64_t assigned_ms;      /* boot clock */
         int64_t entered_ms;       /* Unix time at which it entered its state */
         uint64_t lease_ms;
@@ -274,6 +238,7 @@ struct attempt {
         struct chirp *chirp;             /* calls that its program may make through a socket; NULL: none */
 };
 
+struct attempt_name attempt_name(const struct attempt *at);
 struct run_id attempt_task(const struct attempt *at); /* id of its step's task, in its round */
 /* Sets outcome and reason, unless they are set. */
 void attempt_set_outcome(struct attempt *at, enum outcome outcome, uint32_t hold_code, const char *fmt, ...)

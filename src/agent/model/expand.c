@@ -23,8 +23,8 @@ static enum macro_found macro_lookup(void *arg, struct str name, struct buf *out
                 buf_printf(out, "%llu", (unsigned long long)at->request);
         else if (str_ieqz(name, "Step"))
                 buf_printf(out, "%u", at->step_value);
-        else if (at->set_size && str_ieqz(name, "Node"))
-                buf_printf(out, "%llu", (unsigned long long)(at->member - at->set));
+        else if (at->gang_size && str_ieqz(name, "Node"))
+                buf_printf(out, "%llu", (unsigned long long)(at->member - at->gang));
         else if (str_ieqz(name, "ItemIndex") || str_ieqz(name, "Row"))
                 buf_printf(out, "%u", at->row);
         else {
@@ -57,7 +57,7 @@ static void fill_node(const struct attempt *at, struct str s, struct buf *out)
 
         while ((i = str_search(s, str_of(node_word))) >= 0) {
                 buf_str(out, str_head(s, (size_t)i));
-                buf_printf(out, "%llu", (unsigned long long)(at->member - at->set));
+                buf_printf(out, "%llu", (unsigned long long)(at->member - at->gang));
                 s = str_skip(s, (size_t)i + sizeof(node_word) - 1);
         }
         buf_str(out, s);
@@ -70,7 +70,7 @@ int expand_text(const struct attempt *at, const char *text, struct buf *out, str
 
         if (!s.n)
                 return 0;
-        if (at->set_size && str_search(s, str_of(node_word)) >= 0) {
+        if (at->gang_size && str_search(s, str_of(node_word)) >= 0) {
                 fill_node(at, s, &noded);
                 s = buf_view(&noded);
         }

@@ -111,5 +111,5 @@ struct run_word *queue_words(const struct config_list *l)
 void name_list_add(struct name_list *l, const struct attempt *at)
 {
         MEM_GROW(l->v, l->cap, l->n + 1);
-        l->v[l->n++] = (struct attempt_name){at->request, at->fence, at->member};
+        l->v[l->n++] = attempt_name(at);
 }

@@ -9,6 +9,7 @@
 #pragma once
 #include "agent/config/config.h"
 #include "agent/machine/devices.h"
+#include "agent/message/job_result.h"
 #include "place/pull_policy.h"
 #include "run/runner.h"
 
@@ -17,10 +18,7 @@ struct attempt;
 struct engine;
 
 struct name_list { /* attempts to name in one message */
-        struct attempt_name {
-                uint64_t request;
-                uint32_t fence, member;
-        } * v;
+        struct attempt_name *v;
         size_t n, cap;
 };
 
@@ -31,17 +29,6 @@ enum attempt_state {
         ATTEMPT_DELIVERING,
         ATTEMPT_DONE,
         ATTEMPT_STATES
-};
-
-/* How an attempt ended. Numbers are those of the protocol. */
-enum outcome {
-        OUTCOME_EXITED,
-        OUTCOME_NOT_STARTED,
-        OUTCOME_STAGING_FAILED,
-        OUTCOME_LIMIT_EXCEEDED,
-        OUTCOME_KILLED,
-        OUTCOME_LOST,
-        OUTCOMES
 };
 
 struct backend { /* an open runner */

@@ -9,7 +9,7 @@
 #pragma once
 #include <stdint.h>
 
-#include "agent/model/job_template.h"
+#include "agent/message/job_template.h"
 #include "base/buf.h"
 
 struct attempt;

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "base/arena.h"
+#include "agent/message/wire.h"
 #include "base/system/clock.h"
 
 #define RESULTS_MAX 256        /* limit in one message */
@@ -144,99 +144,20 @@ static size_t ranges(struct name_list *l, struct arena *room, Drover__Attempts *
         return count;
 }
 
-static Drover__StepResult *pack_step(const struct step_result *from, struct arena *room)
+static Drover__JobResult *result_of(const struct attempt *at, struct arena *room)
 {
-        Drover__StepResult *to = arena_alloc(room, sizeof(*to));
+        struct attempt_name name = attempt_name(at);
 
-        drover__step_result__init(to);
-        to->signaled = from->signaled;
-        to->exit_code = from->exit_code;
-        to->started_ms = from->started_ms;
-        to->ended_ms = from->ended_ms;
-        to->stdout_end = from->printed[0];
-        to->stderr_end = from->printed[1];
-        return to;
-}
-
-static ProtobufCBinaryData tail_of(const struct stream_tail *t)
-{
-        return (ProtobufCBinaryData){t->count, (uint8_t *)t->bytes};
-}
-
-_Static_assert((int)OUTCOME_EXITED == DROVER__OUTCOME__EXITED && (int)OUTCOME_LOST == DROVER__OUTCOME__LOST,
-               "the numbers are the wire's");
-
-static Drover__OutputRef **pack_outputs(const struct output_ref *list, size_t count, struct arena *room)
-{
-        Drover__OutputRef **to = arena_alloc(room, (count + 1) * sizeof(Drover__OutputRef *));
-
-        for (size_t i = 0; i < count; i++) {
-                Drover__OutputRef *o = to[i] = arena_alloc(room, sizeof(*o));
-
-                drover__output_ref__init(o);
-                o->name = list[i].name;
-                o->sha256.data = (uint8_t *)(uintptr_t)list[i].sha256;
-                o->sha256.len = 32;
-                o->size = list[i].size;
-                o->mode = list[i].mode;
-        }
-        return to;
-}
-
-static void fill_result(const struct attempt *at, Drover__JobResult *r, struct arena *room)
-{
-        drover__job_result__init(r);
-        r->request = at->request;
-        r->member = at->member;
-        r->fence = at->fence;
-        r->outcome = (Drover__Outcome)at->result.outcome;
-        r->started_ms = at->result.started_ms;
-        r->ended_ms = at->result.ended_ms;
-        r->cpu_user_ms = at->result.cpu_user_ms;
-        r->cpu_system_ms = at->result.cpu_system_ms;
-        r->memory_peak_bytes = at->result.memory_peak_bytes;
-        r->hold_code = at->result.hold_code;
-        r->hold_subcode = at->result.hold_subcode;
-        r->reason = at->result.reason ? at->result.reason : (char *)"";
-        r->bytes_in = at->result.bytes_in;
-        r->bytes_out = at->result.bytes_out;
-        r->bytes_freed = at->result.bytes_freed;
-        r->n_steps = at->result.step_count;
-        r->steps = arena_alloc(room, (at->result.step_count + 1) * sizeof(*r->steps));
-        for (unsigned i = 0; i < at->result.step_count; i++)
-                r->steps[i] = pack_step(&at->result.steps[i], room);
-        r->checkpoint = at->checkpoint.in_result;
-        r->stdout_tail = tail_of(&at->result.tails[0]);
-        r->stderr_tail = tail_of(&at->result.tails[1]);
-        r->stdout_size = at->result.tails[0].size;
-        r->stderr_size = at->result.tails[1].size;
-        r->n_outputs = at->result.output_count;
-        r->outputs = pack_outputs(at->result.outputs, at->result.output_count, room);
-        r->n_sent = at->result.sent_count;
-        r->sent = pack_outputs(at->result.sent, at->result.sent_count, room);
-}
-
-void outbox_pack_result(const struct attempt *at, struct buf *out)
-{
-        struct arena room = {0};
-        Drover__JobResult r;
-
-        fill_result(at, &r, &room);
-        size_t n = drover__job_result__get_packed_size(&r);
-        drover__job_result__pack(&r, buf_room(out, n));
-        out->n += n;
-        arena_deinit(&room);
+        return wire_job_result(&name, &at->result, room);
 }
 
 void outbox_checkpoint(const struct attempt *at)
 {
         struct arena room = {0};
-        Drover__JobResult r;
         Drover__ToServer to = DROVER__TO_SERVER__INIT;
 
-        fill_result(at, &r, &room);
         to.kind_case = DROVER__TO_SERVER__KIND_CHECKPOINT;
-        to.checkpoint = &r;
+        to.checkpoint = result_of(at, &room);
         outbox_send(at->a, &to);
         arena_deinit(&room);
 }
@@ -255,8 +176,7 @@ static void send_results(struct queue *q, struct arena *room)
                 if (at->result_sent)
                         break; /* newest first: all later ones were sent */
                 at->result_sent = true;
-                list[m.n_jobs] = arena_alloc(room, sizeof(**list));
-                fill_result(at, list[m.n_jobs++], room);
+                list[m.n_jobs++] = result_of(at, room);
                 tails += at->result.tails[0].count + at->result.tails[1].count;
                 if (m.n_jobs == RESULTS_MAX || tails > TAILS_MAX) {
                         outbox_send(q->a, &to);

@@ -114,5 +114,4 @@ void outbox_refuse(struct agent *a, const char *queue, const struct attempt *at,
                    const char *reason);
 void outbox_flush(struct agent *a); /* sends the gathered messages, started attempts and results */
 
-void outbox_inventory(struct agent *a);                             /* sends the inventory of attempts */
-void outbox_pack_result(const struct attempt *at, struct buf *out); /* appends a packed JobResult */
+void outbox_inventory(struct agent *a); /* sends the inventory of attempts */

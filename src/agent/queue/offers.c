@@ -288,7 +288,7 @@ static void give_back(struct queue *q)
 
         for (struct attempt *at = q->lists[ATTEMPT_WAITING], *next; at; at = next) {
                 next = at->next;
-                if (at->set_size || at->adopted || at->suspended || now - at->assigned_ms < GIVE_BACK_MS ||
+                if (at->gang_size || at->adopted || at->suspended || now - at->assigned_ms < GIVE_BACK_MS ||
                     (q->backend->ready && !at->wait_for_go && offers_fits(at)))
                         continue;
                 q->a->news->give_back(at, "busy");

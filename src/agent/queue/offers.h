@@ -4,7 +4,7 @@
  * sent at any change; while short jobs are read ahead, only if it has changed by a quarter of the depth.
  */
 #pragma once
-#include "agent/model/job_template.h"
+#include "agent/message/job_template.h"
 #include "base/buf.h"
 #include "place/offer.h"
 #include "run/runner.h"

@@ -8,6 +8,7 @@
 #include "agent/attempt/kill.h"
 #include "agent/attempt/life.h"
 #include "agent/container/container_step.h"
+#include "agent/message/wire.h"
 #include "agent/outbox/outbox.h"
 #include "agent/queue/offers.h"
 #include "agent/session/connect.h"
@@ -46,49 +47,36 @@ static const char *unfit(const struct queue *q, const struct template *t, bool *
         return offers_never_fits(q, m);
 }
 
-/* Returns whether the items are sorted, so that one can be found by a search (assign_member). */
-static bool items_are_in_order(const Drover__Group *g)
-{
-        for (size_t i = 1; i < g->n_items; i++)
-                if (g->items[i - 1]->member >= g->items[i]->member)
-                        return false;
-        return true;
-}
-
 /* Members that were taken, for the journal. */
 struct taken {
-        Drover__Range *v;
+        struct member_range *v;
         size_t n, cap;
 };
 
 static void taken_add(struct taken *t, uint32_t member)
 {
-        Drover__Range *last = t->n ? &t->v[t->n - 1] : NULL;
+        struct member_range *last = t->n ? &t->v[t->n - 1] : NULL;
 
         if (last && last->first + last->count == member) {
                 last->count++;
                 return;
         }
         MEM_GROW(t->v, t->cap, t->n + 1);
-        drover__range__init(&t->v[t->n]);
-        t->v[t->n].first = member;
-        t->v[t->n++].count = 1;
+        t->v[t->n++] = (struct member_range){member, 1};
 }
 
 /* Records the accepted members, which may be fewer than the message names. */
-static void write_down(struct queue *q, struct template *t, const Drover__Group *g, const struct taken *taken)
+static void write_down(struct queue *q, struct template *t, const struct job_group *g,
+                       const struct taken *taken)
 {
-        MEM_CLEANUP Drover__Range **list = mem_array(NULL, taken->n + 1, sizeof(*list));
-        Drover__Group of_them = *g;
+        struct job_group of_them = *g;
 
-        for (size_t i = 0; i < taken->n; i++)
-                list[i] = &taken->v[i];
-        of_them.members = list;
-        of_them.n_members = taken->n;
+        of_them.ranges = taken->v;
+        of_them.range_count = taken->n;
         journal_accepted(q, t, &of_them);
 }
 
-static void take_group(struct agent *a, const char *name, const Drover__Group *g, unsigned *left)
+static void take_group(struct agent *a, const char *name, const struct job_group *g, unsigned *left)
 {
         struct taken taken = {0};
         unsigned kind;
@@ -98,13 +86,13 @@ static void take_group(struct agent *a, const char *name, const Drover__Group *g
         template_key(key, g->request, g->part);
         struct template *t = map_get(a->templates, str_make(key, 12));
         bool hold = false;
-        const char *why = !q || q->retired         ? "the agent has no such queue"
-                          : !t                     ? "the server sent no template"
-                          : !items_are_in_order(g) ? "the server's items are in no order"
-                                                   : unfit(q, t, &hold);
-        for (size_t i = 0; i < g->n_members; i++) {
-                for (uint32_t k = 0; k<g->members[i]->count && * left> 0; k++, (*left)--) {
-                        uint32_t member = g->members[i]->first + k;
+        const char *why = !q || q->retired          ? "the agent has no such queue"
+                          : !t                      ? "the server sent no template"
+                          : !job_group_is_sorted(g) ? "the server's items are in no order"
+                                                    : unfit(q, t, &hold);
+        for (size_t i = 0; i < g->range_count; i++) {
+                for (uint32_t k = 0; k<g->ranges[i].count && * left> 0; k++, (*left)--) {
+                        uint32_t member = g->ranges[i].first + k;
 
                         if (agent_find(a, g->request, member, g->fence))
                                 continue; /* known already */
@@ -149,11 +137,17 @@ static void take_template(struct agent *a, const Drover__Template *m)
 void assign_message(struct agent *a, const Drover__Assign *m)
 {
         unsigned left = ASSIGN_MEMBERS_MAX;
+        struct arena room = {0};
 
         for (size_t i = 0; i < m->n_templates; i++)
                 take_template(a, m->templates[i]);
-        for (size_t i = 0; i < m->n_groups; i++)
-                take_group(a, m->queue, m->groups[i], &left);
+        for (size_t i = 0; i < m->n_groups; i++) {
+                struct job_group g;
+
+                wire_job_group(m->groups[i], &room, &g);
+                take_group(a, m->queue, &g, &left);
+        }
+        arena_deinit(&room);
         if (a->template_bytes > HELD_MAX / 2) /* unused templates are dropped when the next session begins */
                 connect_anew(a);
 }

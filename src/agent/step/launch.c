@@ -17,12 +17,12 @@
 
 bool launch_wanted(const struct attempt *at)
 {
-        size_t machines = at->set_machines && *at->set_machines ? 1 : 0;
+        size_t machines = at->gang_machines && *at->gang_machines ? 1 : 0;
 
-        for (const char *p = at->set_machines; p && *p; p++)
+        for (const char *p = at->gang_machines; p && *p; p++)
                 machines += *p == ',';
         return at->t->m->launches && queue_is_local(at->q) && !*at->t->m->steps[at->step].container &&
-               machines == at->set_size;
+               machines == at->gang_size;
 }
 
 static unsigned processors(const struct attempt *at)
@@ -37,7 +37,7 @@ int launch_write(const struct attempt *at, struct err *err)
         bool shared;
         int box, r;
 
-        launch_hosts(str_of(at->set_machines), processors(at), &hosts, &shared);
+        launch_hosts(str_of(at->gang_machines), processors(at), &hosts, &shared);
         if (buf_check(&hosts))
                 return err_set(err, -E2BIG, "the list of the job's nodes is longer than %u MiB",
                                HOSTS_MAX >> 20);
@@ -72,7 +72,7 @@ void launch_variables(const struct attempt *at, const char *sandbox,
         set(arg, "HYDRA_LAUNCHER", "ssh");
         set(arg, "HYDRA_LAUNCHER_EXEC", buf_z(&program));
         set(arg, "HYDRA_HOST_FILE", buf_z(&file));
-        launch_hosts(str_of(at->set_machines), 1, &hosts, &shared);
+        launch_hosts(str_of(at->gang_machines), 1, &hosts, &shared);
         if (shared) /* Open MPI's nodes on one machine would take each other's shared memory for their own */
                 set(arg, "OMPI_MCA_btl", "^vader,sm");
 }

@@ -108,16 +108,16 @@ static void set_variables(const struct attempt *at, const char *sandbox, struct 
 {
         char number[24];
 
-        if (!at->set_size)
+        if (!at->gang_size)
                 return;
-        snprintf(number, sizeof(number), "%u", at->set_size);
+        snprintf(number, sizeof(number), "%u", at->gang_size);
         env_set(env, "DROVER_SET_SIZE", number);
         env_set(env, "_CONDOR_NPROCS", number);
-        snprintf(number, sizeof(number), "%llu", (unsigned long long)(at->member - at->set));
+        snprintf(number, sizeof(number), "%llu", (unsigned long long)(at->member - at->gang));
         env_set(env, "DROVER_NODE", number);
         env_set(env, "_CONDOR_PROCNO", number);
-        if (at->set_machines)
-                env_set(env, "DROVER_SET_MACHINES", at->set_machines);
+        if (at->gang_machines)
+                env_set(env, "DROVER_SET_MACHINES", at->gang_machines);
         if (launch_wanted(at))
                 launch_variables(at, sandbox, set_variable, env);
 }

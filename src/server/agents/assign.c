@@ -208,10 +208,10 @@ void pending_add(struct server *s, struct agent *a, const struct core_assignment
         g->fence = as->fence;
         g->lease_ms = as->lease_ms;
         g->wait_for_go = as->gang_size > 0;
-        g->set = as->gang_first;
-        g->set_size = as->gang_size;
+        g->gang = as->gang_first;
+        g->gang_size = as->gang_size;
         if (as->gang_machines.n)
-                g->set_machines = message_text(n->m, as->gang_machines);
+                g->gang_machines = message_text(n->m, as->gang_machines);
         g->members = message_ranges(n->m, as->members, &g->n_members);
         g->filled = make_filled(n->m, as->values, &g->n_filled);
         if (late || as->restarts)

@@ -1,5 +1,5 @@
 /* Texts and lists of texts stay in the memory of the unpacked message; other lists are copied. */
-#include "agent/model/job_template.h"
+#include "agent/message/job_template.h"
 
 #include "base/arena.h"
 #include "base/mem.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "agent/model/job_template.h"
+#include "agent/message/job_template.h"
 #include "wire/drover.pb-c.h"
 
 static unsigned char sum[32] = {1, 2, 3};
