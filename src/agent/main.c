@@ -307,7 +307,7 @@ static void close_all(struct agent *a)
         cache_close(a->cache);
         stores_close(a);
         for (size_t at = 0; map_next(a->templates, &at, &key, &value);)
-                template_unref(value);
+                held_template_unref(value);
         journal_close(a);
         queues_close(a);
         machine_deinit(&a->machine);

@@ -182,7 +182,7 @@ static const char *check_classes(const struct core *c)
                 const struct job_class *k = value;
 
                 idle += k->idle;
-                if ((k->idle > 0) != (k->index.in_group.node.weight > 0))
+                if ((k->idle > 0) != (k->index.in_signature.node.weight > 0))
                         FAIL("a class with %llu idle jobs is %sin the index", (unsigned long long)k->idle,
                              k->idle ? "not " : "");
         }

@@ -121,7 +121,7 @@ static void test_guess_waits_over_a_restart(void **state)
         test_submit(c, "ann@lab", 1, minute);
         pass_time(c, 30000);
         core_learned_pack(c, &kept);
-        eta_free(c->eta); /* as it is after a replay, which plays nothing forward */
+        eta_free(c->eta); /* as it is after a replay, which makes no forecast */
         c->eta = NULL;
         assert_int_equal(core_learned_unpack(c, buf_view(&kept), NULL), 0);
         pass_time(c, 50000);

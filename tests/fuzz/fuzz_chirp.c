@@ -49,7 +49,7 @@ struct stream {
 };
 
 static struct job_template job = {.owner = (char *)"ann@here", .chirps = true, .launches = true};
-static struct template template = {.m = &job};
+static struct held_template template = {.m = &job};
 static struct agent agent;
 static struct attempt attempt = {.a = &agent, .t = &template, .request = 7, .member = 8, .fence = 9};
 static struct stream *streams[PEERS];

@@ -7,20 +7,20 @@
 #include "agent/model/checkpointing.h"
 #include "agent/model/expand.h"
 
-void template_key(char room[32], uint64_t request, uint32_t part)
+void held_template_key(char room[32], uint64_t request, uint32_t part)
 {
         memset(room, 0, 32);
         memcpy(room, &request, 8);
         memcpy(room + 8, &part, 4);
 }
 
-struct template *assign_template(struct agent *a, const void *p, size_t n)
+struct held_template *assign_template(struct agent *a, const void *p, size_t n)
 {
         struct job_template *m = job_template_unpack(p, n);
 
         if (!m)
                 return NULL;
-        struct template *t = mem_new(struct template);
+        struct held_template *t = mem_new(struct held_template);
         t->m = m;
         t->refs = 1;
         t->a = a;
@@ -35,8 +35,8 @@ struct template *assign_template(struct agent *a, const void *p, size_t n)
         if (a->users_path && users_find(&a->config, m->owner, &t->user, &err) < 0)
                 t->not_mapped = mem_dupz(err.text);
         char key[32];
-        template_key(key, m->request, m->part);
-        template_unref(map_put(a->templates, str_make(key, 12), t));
+        held_template_key(key, m->request, m->part);
+        held_template_unref(map_put(a->templates, str_make(key, 12), t));
         return t;
 }
 
@@ -45,7 +45,7 @@ void assign_templates_drop(struct agent *a)
         void *t;
 
         for (size_t at = 0; map_next(a->templates, &at, NULL, &t);)
-                template_unref(t);
+                held_template_unref(t);
         map_free(a->templates);
         a->templates = map_new();
         a->template_bytes = 0;
@@ -76,7 +76,8 @@ static char **dup_texts(char **from, size_t count)
         return to;
 }
 
-struct attempt *assign_member(struct queue *q, struct template *t, const struct job_group *g, uint32_t member)
+struct attempt *assign_member(struct queue *q, struct held_template *t, const struct job_group *g,
+                              uint32_t member)
 {
         struct attempt *at = attempt_new(q, t, g->request, member, g->fence);
         const struct job_item *item = job_group_item(g, member);

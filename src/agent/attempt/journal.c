@@ -69,7 +69,7 @@ static void put_record(struct buf *out, uint32_t kind, const void *p, size_t n)
         buf_add(out, p, n);
 }
 
-static void put_template(struct buf *out, const struct template *t)
+static void put_template(struct buf *out, const struct held_template *t)
 {
         BUF_CLEANUP struct buf b = {0};
 
@@ -97,7 +97,7 @@ static void put_queue(struct journal *j, struct buf *out, const struct queue *q)
         put_record(out, KIND_QUEUE, b.p, b.n);
 }
 
-void journal_accepted(struct queue *q, struct template *t, const struct job_group *g)
+void journal_accepted(struct queue *q, struct held_template *t, const struct job_group *g)
 {
         struct journal *j = q->a->journal;
 
@@ -199,7 +199,7 @@ static void put_all(struct agent *a, struct buf *out)
         put_record(out, KIND_BEGIN, a->boot_id, strlen(a->boot_id));
         a->journal->queue = NULL;
         for (size_t i = 0; map_next(a->templates, &i, &key, &value);)
-                ((struct template *)value)->journaled = false;
+                ((struct held_template *)value)->journaled = false;
         for (size_t i = 0; map_next(a->attempts, &i, &key, &value);) {
                 struct attempt *at = value;
 
@@ -298,8 +298,8 @@ static void read_group(struct queue *q, const void *p, size_t n)
                 return;
         }
         char key[32];
-        template_key(key, g.request, g.part);
-        struct template *t = map_get(a->templates, str_make(key, 12));
+        held_template_key(key, g.request, g.part);
+        struct held_template *t = map_get(a->templates, str_make(key, 12));
         unsigned left = ASSIGN_MEMBERS_MAX;
         for (size_t i = 0; t && i < g.range_count; i++)
                 for (uint32_t k = 0; k < g.ranges[i].count && left > 0; k++, left--) {

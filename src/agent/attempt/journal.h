@@ -6,7 +6,7 @@
 int journal_open(struct agent *a, struct err *err); /* reads the attempts and results of an earlier agent */
 void journal_close(struct agent *a);
 /* Records accepted members; all members of the group have an attempt. */
-void journal_accepted(struct queue *q, struct template *t, const struct job_group *g);
+void journal_accepted(struct queue *q, struct held_template *t, const struct job_group *g);
 void journal_devices(const struct attempt *at); /* records the devices that the attempt holds now */
 void journal_result(struct attempt *at);
 void journal_stopped(

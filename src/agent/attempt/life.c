@@ -141,7 +141,7 @@ void attempt_stop_work(struct attempt *at)
         delivery_forget(at);
 }
 
-struct attempt *attempt_new(struct queue *q, struct template *t, uint64_t request, uint32_t member,
+struct attempt *attempt_new(struct queue *q, struct held_template *t, uint64_t request, uint32_t member,
                             uint32_t fence)
 {
         struct attempt *at = mem_new(struct attempt);
@@ -149,7 +149,7 @@ struct attempt *attempt_new(struct queue *q, struct template *t, uint64_t reques
         at->magic = ATTEMPT_MAGIC;
         at->a = q->a;
         at->q = q;
-        at->t = template_ref(t);
+        at->t = held_template_ref(t);
         at->request = request;
         at->member = member;
         at->fence = fence;
@@ -182,7 +182,7 @@ void attempt_free(struct attempt *at)
         limits_release(at);
         free(at->devices);
         at->a->held_bytes -= at->bytes;
-        template_unref(at->t);
+        held_template_unref(at->t);
         for (size_t i = 0; i < at->value_count; i++)
                 free(at->values[i]);
         free(at->values);

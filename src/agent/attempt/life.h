@@ -5,7 +5,7 @@
 /* Functions by which transfers, containers and environments report their results. */
 extern const struct attempt_news attempt_news;
 
-struct attempt *attempt_new(struct queue *q, struct template *t, uint64_t request, uint32_t member,
+struct attempt *attempt_new(struct queue *q, struct held_template *t, uint64_t request, uint32_t member,
                             uint32_t fence);
 void attempt_free(struct attempt *at);
 void attempt_move(struct attempt *at, enum attempt_state to);

@@ -47,13 +47,13 @@ bool attempt_has_container(const struct attempt *at)
         return false;
 }
 
-struct template *template_ref(struct template *t)
+struct held_template *held_template_ref(struct held_template *t)
 {
         t->refs++;
         return t;
 }
 
-void template_unref(struct template *t)
+void held_template_unref(struct held_template *t)
 {
         if (!t || --t->refs > 0)
                 return;

@@ -128,8 +128,7 @@ struct attempt_container {     /* owned by agent/container */
         bool out_of_memory;    /* the engine reports an out-of-memory kill */
 };
 
-struct template
-{ /* one part of a request */
+struct held_template { /* one part of a request */
         struct job_template *m;
         struct agent *a;
         uint64_t bytes; /* counted in a->held_bytes */
@@ -182,7 +181,7 @@ struct attempt {
         struct attempt *next, **link; /* the queue's list of attempts in this state */
         uint64_t request;
         uint32_t member, fence, part, row, step_value;
-        struct template *t;
+        struct held_template *t;
         char **values; /* the item's values */
         char *iwd;     /* the template's folder, macros expanded */
         size_t value_count;
@@ -248,5 +247,5 @@ void attempt_clear_outcome(struct attempt *at);
 /* Returns whether any of its steps runs in a container. Every step of an attempt has the same limits. */
 bool attempt_has_container(const struct attempt *at);
 
-struct template *template_ref(struct template *t);
-void template_unref(struct template *t);
+struct held_template *held_template_ref(struct held_template *t);
+void held_template_unref(struct held_template *t);

@@ -19,7 +19,7 @@
 #define HELD_MAX (UINT64_C(512) << 20)
 
 /* Why these can never run here; NULL: they can. *ret_hold: nor anywhere else. */
-static const char *unfit(const struct queue *q, const struct template *t, bool *ret_hold)
+static const char *unfit(const struct queue *q, const struct held_template *t, bool *ret_hold)
 {
         const struct agent *a = q->a;
         const struct job_template *m = t->m;
@@ -66,7 +66,7 @@ static void taken_add(struct taken *t, uint32_t member)
 }
 
 /* Records the accepted members, which may be fewer than the message names. */
-static void write_down(struct queue *q, struct template *t, const struct job_group *g,
+static void write_down(struct queue *q, struct held_template *t, const struct job_group *g,
                        const struct taken *taken)
 {
         struct job_group of_them = *g;
@@ -83,8 +83,8 @@ static void take_group(struct agent *a, const char *name, const struct job_group
         struct queue *q = queue_find_offer(a, name, &kind);
         char key[32];
 
-        template_key(key, g->request, g->part);
-        struct template *t = map_get(a->templates, str_make(key, 12));
+        held_template_key(key, g->request, g->part);
+        struct held_template *t = map_get(a->templates, str_make(key, 12));
         bool hold = false;
         const char *why = !q || q->retired          ? "the agent has no such queue"
                           : !t                      ? "the server sent no template"

@@ -22,12 +22,12 @@
 struct eta {
         int64_t made_ms; /* start of the simulation of the present results */
         uint32_t pass; /* number of the last simulation whose results the buckets have, or are being given */
-        uint64_t filled;       /* core.buckets_filled when the simulation began */
-        struct forecast *play; /* simulation in progress; NULL: none */
-        uint64_t play_filled;
-        bool played;
-        size_t told;           /* number of its turns whose results the buckets have */
-        struct idmap *guesses; /* request and member → predicted start */
+        uint64_t filled;           /* core.buckets_filled when the simulation began */
+        struct forecast *forecast; /* simulation in progress; NULL: none */
+        uint64_t filled_before;    /* core.buckets_filled when it began */
+        bool simulated;            /* its turns are complete */
+        size_t told;               /* number of its turns whose results the buckets have */
+        struct idmap *guesses;     /* request and member → predicted start */
         int64_t errors[ERRORS_MAX];
         uint64_t error_count;
 };
@@ -46,7 +46,7 @@ void eta_free(struct eta *e)
 {
         if (!e)
                 return;
-        forecast_free(e->play);
+        forecast_free(e->forecast);
         forget_guesses(e);
         free(e);
 }
@@ -95,15 +95,15 @@ static struct eta *eta_of(struct core *c)
         return c->eta;
 }
 
-static void play_begin(struct core *c)
+static void simulation_begin(struct core *c)
 {
         struct eta *e = eta_of(c);
 
-        if (e->play)
+        if (e->forecast)
                 return;
-        e->play = forecast_new(c, NULL, false);
-        e->play_filled = c->classes->buckets_filled;
-        e->played = false;
+        e->forecast = forecast_new(c, NULL, false);
+        e->filled_before = c->classes->buckets_filled;
+        e->simulated = false;
         e->told = 0;
 }
 
@@ -111,8 +111,8 @@ void eta_rekeyed(struct core *c)
 {
         if (!c->eta)
                 return;
-        forecast_free(c->eta->play);
-        c->eta->play = NULL;
+        forecast_free(c->eta->forecast);
+        c->eta->forecast = NULL;
 }
 
 static void tell_turn(struct eta *e, const struct eta_turn *t)
@@ -133,26 +133,26 @@ static void tell_turn(struct eta *e, const struct eta_turn *t)
 }
 
 /* Runs a slice. Returns true if there is more. */
-static bool play_some(struct core *c)
+static bool simulation_advance(struct core *c)
 {
         struct eta *e = c->eta;
-        const struct eta_turns *t = &e->play->turns;
+        const struct eta_turns *t = &e->forecast->turns;
 
         if (core_rekey_slice(c))
                 return true;
-        if (!e->played) {
-                e->played = !forecast_some(e->play, SLICE);
+        if (!e->simulated) {
+                e->simulated = !forecast_some(e->forecast, SLICE);
                 return true;
         }
         for (unsigned n = 0; n < STORE_SLICE && e->told < t->count; n++)
                 tell_turn(e, &t->v[e->told++]);
         if (e->told < t->count)
                 return true;
-        e->made_ms = e->play->now_ms;
-        e->filled = e->play_filled;
+        e->made_ms = e->forecast->now_ms;
+        e->filled = e->filled_before;
         e->pass++;
-        forecast_free(e->play);
-        e->play = NULL;
+        forecast_free(e->forecast);
+        e->forecast = NULL;
         return false;
 }
 
@@ -177,9 +177,9 @@ bool core_eta_some(struct core *c, uint32_t *look)
                 return false;
         }
         if (!*look) /* the simulation in progress may have missed jobs that arrived since it began */
-                *look = e->pass + (e->play && e->play_filled != c->classes->buckets_filled ? 2 : 1);
-        play_begin(c);
-        play_some(c);
+                *look = e->pass + (e->forecast && e->filled_before != c->classes->buckets_filled ? 2 : 1);
+        simulation_begin(c);
+        simulation_advance(c);
         return e->pass < *look;
 }
 
@@ -395,9 +395,9 @@ int64_t eta_tick(struct core *c)
         if (c->config.shadow)
                 return INT64_MAX;
         due = eta_of(c)->made_ms + TICK_MS;
-        if (c->now_ms >= due || c->eta->play) {
-                play_begin(c);
-                return play_some(c) ? 0 : TICK_MS;
+        if (c->now_ms >= due || c->eta->forecast) {
+                simulation_begin(c);
+                return simulation_advance(c) ? 0 : TICK_MS;
         }
         return due - c->now_ms;
 }

@@ -20,7 +20,7 @@
 #define STEPS_MAX 2048u
 #define STEPS_MIN 128u
 #define FAR_MS    (365 * 86400000LL)
-#define OPEN_MOST 0.1 /* see play_far */
+#define OPEN_MOST 0.1 /* see simulate_far */
 
 /* ---- resources */
 
@@ -49,8 +49,8 @@ static void find_queues(struct forecast *x)
                         x->queues[x->queue_count++] = q;
                         all += usable;
                 }
-        every = all / ETA_LANES_MAX + 1;
-        for (size_t i = 0; i < x->queue_count && x->timeline_count < ETA_LANES_MAX; i++)
+        every = all / ETA_TIMELINES_MAX + 1;
+        for (size_t i = 0; i < x->queue_count && x->timeline_count < ETA_TIMELINES_MAX; i++)
                 if (agent_takes_jobs(x->queues[i]->agent) && x->queues[i]->ad && at++ % every == 0)
                         x->timelines[x->timeline_count++].queue = x->queues[i];
         if (x->timeline_count > 1)
@@ -266,7 +266,7 @@ static void place_first_few(struct forecast *x, const struct eta_fit *f, const s
                 t->step_ms = (float)(t->last_ms - t->start_ms) / (float)(t->jobs - 1);
 }
 
-static void play_first(struct forecast *x, struct eta_turn *t)
+static void simulate_first(struct forecast *x, struct eta_turn *t)
 {
         const struct bucket *b = t->bucket;
         const struct part *p = request_part_at(b->request, b->part);
@@ -288,7 +288,7 @@ static void play_first(struct forecast *x, struct eta_turn *t)
                 note_asked(x, t, t->open || !t->start_ms);
 }
 
-static void play_rest(struct forecast *x, struct eta_turn *t)
+static void simulate_rest(struct forecast *x, struct eta_turn *t)
 {
         const struct part *p = request_part_at(t->bucket->request, t->bucket->part);
         const struct eta_fit *f = find_fit(x, t->bucket->job_class, p->job_template->cpus);
@@ -302,7 +302,7 @@ static void play_rest(struct forecast *x, struct eta_turn *t)
 
 /* Predicts a bucket behind the placed ones: as long after the last of them as the flow says. The flow takes
  * guesses for unknown run times, so it is used only while most of the jobs before it have a known one. */
-static void play_far(struct forecast *x, struct eta_turn *t, int64_t from, double before)
+static void simulate_far(struct forecast *x, struct eta_turn *t, int64_t from, double before)
 {
         const struct bucket *b = t->bucket;
         const struct part *p = request_part_at(b->request, b->part);
@@ -371,14 +371,14 @@ static void find_moments(struct forecast *x)
         x->from_ms = x->now_ms;
 }
 
-static bool can_play(const struct eta_turn *t)
+static bool can_simulate(const struct eta_turn *t)
 {
         return t->bucket && t->bucket->job_class;
 }
 
 /* ---- slices */
 
-enum stage { QUEUES, LANES, TURNS, LIMITS, EXACT, FAR, OVER };
+enum stage { QUEUES, TIMELINES, TURNS, LIMITS, EXACT, FAR, OVER };
 
 static void enter(struct forecast *x, enum stage stage)
 {
@@ -413,10 +413,10 @@ static void step_exact(struct forecast *x)
                 enter(x, OVER);
                 return;
         }
-        if (can_play(t) && x->moments[x->at].rest)
-                play_rest(x, t);
-        else if (can_play(t))
-                play_first(x, t);
+        if (can_simulate(t) && x->moments[x->at].rest)
+                simulate_rest(x, t);
+        else if (can_simulate(t))
+                simulate_first(x, t);
         x->from_ms = t->start_ms > x->from_ms ? t->start_ms : x->from_ms;
         x->at++;
         x->cost += 20;
@@ -430,8 +430,8 @@ static void step_far(struct forecast *x)
         x->cost += 5;
         if (!t || (x->until && t->bucket == x->until))
                 enter(x, OVER);
-        else if (can_play(t))
-                play_far(x, t, x->from_ms, s->v[s->order[x->exact]].start);
+        else if (can_simulate(t))
+                simulate_far(x, t, x->from_ms, s->v[s->order[x->exact]].start);
 }
 
 static void forecast_step(struct forecast *x)
@@ -440,9 +440,9 @@ static void forecast_step(struct forecast *x)
         case QUEUES:
                 find_queues(x);
                 x->cost += (unsigned)x->queue_count;
-                enter(x, LANES);
+                enter(x, TIMELINES);
                 break;
-        case LANES:
+        case TIMELINES:
                 if (x->at < x->timeline_count)
                         x->cost += make_timeline(x);
                 else
@@ -481,8 +481,8 @@ struct forecast *forecast_new(struct core *c, struct bucket *until, bool guess)
         x->guess = guess;
         eta_limits_init(c, &x->limits, guess);
         eta_turns_begin(&x->turns, c, until);
-        x->next = c->plays;
-        c->plays = x;
+        x->next = c->forecasts;
+        c->forecasts = x;
         return x;
 }
 
@@ -493,7 +493,7 @@ void forecast_free(struct forecast *x)
 
         if (!x)
                 return;
-        for (at = &x->core->plays; *at != x; at = &(*at)->next)
+        for (at = &x->core->forecasts; *at != x; at = &(*at)->next)
                 ;
         *at = x->next;
         for (size_t i = 0; i < x->timeline_count; i++)
@@ -510,13 +510,13 @@ void forecast_free(struct forecast *x)
 
 void forecast_bucket_gone(struct core *c, const struct bucket *b)
 {
-        for (struct forecast *x = c->plays; x; x = x->next)
+        for (struct forecast *x = c->forecasts; x; x = x->next)
                 eta_turns_bucket_gone(&x->turns, b);
 }
 
 void forecast_request_gone(struct core *c, const struct request *r)
 {
-        for (struct forecast *x = c->plays; x; x = x->next)
+        for (struct forecast *x = c->forecasts; x; x = x->next)
                 eta_turns_request_gone(&x->turns, r);
 }
 
@@ -525,10 +525,10 @@ const char *forecast_invariant(const struct core *c)
         struct idmap *there = idmap_new();
         bool lost = false;
 
-        for (struct request *r = c->plays ? c->requests->first : NULL; r; r = r->next)
+        for (struct request *r = c->forecasts ? c->requests->first : NULL; r; r = r->next)
                 for (size_t i = 0; i < r->bucket_count; i++)
                         idmap_put(there, (uintptr_t)r->buckets[i], r);
-        for (const struct forecast *x = c->plays; x; x = x->next)
+        for (const struct forecast *x = c->forecasts; x; x = x->next)
                 for (size_t i = x->until != NULL; i < x->turns.count; i++) {
                         const struct bucket *b = x->turns.v[i].bucket;
 

@@ -7,8 +7,8 @@
 struct core_cost;
 struct eta_moment;
 
-#define ETA_LANES_MAX 512u /* queues that are looked at; of more, every so manieth */
-#define ETA_FITS_MAX  16u  /* queues that one class is placed on */
+#define ETA_TIMELINES_MAX 512u /* queues that are looked at; of more, every so manieth */
+#define ETA_FITS_MAX      16u  /* queues that one class is placed on */
 
 struct eta_fit { /* timelines at which a class can run */
         uint16_t timelines[ETA_FITS_MAX];
@@ -16,10 +16,10 @@ struct eta_fit { /* timelines at which a class can run */
 };
 struct forecast {
         struct core *core;
-        struct forecast *next; /* in core->plays */
+        struct forecast *next; /* in core->forecasts */
         int64_t now_ms;        /* time at which the simulation began */
         bool guess;
-        struct capacity_timeline timelines[ETA_LANES_MAX];
+        struct capacity_timeline timelines[ETA_TIMELINES_MAX];
         size_t timeline_count;
         double scale;      /* number of queues that a timeline stands for */
         double cpus, free; /* sums over all queues */

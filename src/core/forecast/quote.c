@@ -14,8 +14,8 @@
 #include "core/model/core_parts.h"
 #include "core/model/gang_rule.h"
 
-#define PLAY_SLICE   10000u
-#define QUEUES_SLICE 50u
+#define FORECAST_SLICE 10000u
+#define QUEUES_SLICE   50u
 
 struct seat {
         int64_t start_ms;
@@ -36,11 +36,11 @@ struct asked {
 };
 struct core_quoting {
         struct core *core;
-        struct core_draft *draft; /* NULL: the quote is for one job of a request that was submitted */
-        struct request *request;  /* the draft's request, or the job's */
-        uint32_t member;          /* without a draft */
-        struct forecast *play;    /* for each part: simulation up to the turn of its first jobs */
-        struct core_walk *walk;   /* NULL: not begun */
+        struct core_draft *draft;  /* NULL: the quote is for one job of a request that was submitted */
+        struct request *request;   /* the draft's request, or the job's */
+        uint32_t member;           /* without a draft */
+        struct forecast *forecast; /* for each part: simulation up to the turn of its first jobs */
+        struct core_walk *walk;    /* NULL: not begun */
         size_t next;
         struct asked part;
         struct core_quote sum;
@@ -111,15 +111,15 @@ static void quote_place(struct core_quoting *x, const struct queue *q, struct co
 {
         struct core *c = x->core;
         const struct part *p = x->part.part;
-        bool open = forecast_held_ms(x->play, p, q, cost) == TIMELINE_EVER;
+        bool open = forecast_held_ms(x->forecast, p, q, cost) == TIMELINE_EVER;
         int64_t job_ms = cost_held_ms(cost);
         struct estimate_bounds bounds;
         uint64_t together = p->job_template->gang.within == GANG_NODE && gang_size(p) ? gang_size(p) : 1;
         const struct bucket *b = request_bucket(c, x->request, x->part.member);
-        int64_t at = eta_quote_at(x->play, b, q, p->job_template->cpus * (int64_t)together, job_ms);
+        int64_t at = eta_quote_at(x->forecast, b, q, p->job_template->cpus * (int64_t)together, job_ms);
         uint64_t slots = eta_slots(q, p->job_template->cpus * (int64_t)together) * together;
 
-        uint64_t room = eta_quote_room(x->play, b, q);
+        uint64_t room = eta_quote_room(x->forecast, b, q);
 
         slots = slots < room ? slots : room;
         if (slots == 0 || at == 0)
@@ -217,7 +217,7 @@ static bool part_begin(struct core_quoting *x)
                 x->part = (struct asked){.member = x->member, .jobs = 1};
                 x->part.part = request_part(r, x->member, &x->part.number);
                 x->next = r->part_count; /* it has no other part */
-                x->play = forecast_new(x->core, request_bucket(x->core, r, x->member), true);
+                x->forecast = forecast_new(x->core, request_bucket(x->core, r, x->member), true);
                 return true;
         }
         while (x->next < r->part_count && r->parts[x->next].count == 0)
@@ -228,8 +228,8 @@ static bool part_begin(struct core_quoting *x)
         x->part.member = x->part.part->first;
         x->part.jobs = x->part.part->count;
         x->next++;
-        if (!x->play)
-                x->play = forecast_new(x->core, request_bucket(x->core, r, x->part.member), false);
+        if (!x->forecast)
+                x->forecast = forecast_new(x->core, request_bucket(x->core, r, x->part.member), false);
         return true;
 }
 
@@ -261,7 +261,7 @@ bool core_quote_some(struct core_quoting *x, void (*fn)(void *arg, const struct 
 {
         if (!x->part.part)
                 return part_begin(x);
-        if (forecast_some(x->play, PLAY_SLICE))
+        if (forecast_some(x->forecast, FORECAST_SLICE))
                 return true;
         if (!x->walk) { /* sorts all agents */
                 x->walk = core_walk_new(x->core);
@@ -293,7 +293,7 @@ void core_quote_free(struct core_quoting *x)
         if (!x)
                 return;
         part_end(x);
-        forecast_free(x->play);
+        forecast_free(x->forecast);
         core_draft_free(x->draft);
         free(x);
 }

@@ -440,7 +440,7 @@ static void test_quote_of_a_batch_system(void **state)
         assert_int_equal(core_eta(c, 1, 0, &eta), 0);
         assert_true(eta.end_ms - c->now_ms <= 60000);
         offer(c, "n1", "[Cpus=2; TotalCpus=2; Memory=100; Disk=100; QueueWait=-3]");
-        pass_time(c, 6000); /* what was played is stale */
+        pass_time(c, 6000); /* the forecast is stale */
         quote(c, NULL, 1, minute, &q);
         assert_true(q.start_ms - c->now_ms < 60000);
 }

@@ -7,7 +7,7 @@
 #include "core/model/gang_rule.h"
 #include "core/model/suits.h"
 
-#define LANES_MAX 500u /* most queues that are evaluated in full */
+#define TIMELINES_MAX 500u /* most queues that are evaluated in full */
 
 struct capacity_timeline {
         struct queue *queue;
@@ -25,7 +25,7 @@ struct company {
         uint64_t room;
         bool passed; /* one of its queues was given to a class behind this one */
 };
-struct play {
+struct simulation {
         struct capacity_timeline *timelines;
         size_t timeline_count, timeline_cap;
         struct ending *endings;
@@ -35,7 +35,7 @@ struct play {
         struct map *names; /* name of a company → number + 1 */
 };
 
-static void play_deinit(struct play *p)
+static void simulation_deinit(struct simulation *p)
 {
         free(p->timelines);
         free(p->endings);
@@ -57,7 +57,7 @@ static uint64_t room_of(const struct capacity_timeline *l)
         return n;
 }
 
-static size_t company_get(struct play *p, struct str name)
+static size_t company_get(struct simulation *p, struct str name)
 {
         size_t at = (size_t)(uintptr_t)map_get(p->names, name);
 
@@ -69,7 +69,7 @@ static size_t company_get(struct play *p, struct str name)
         return p->company_count - 1;
 }
 
-static void add_queue(struct core *c, struct job_class *k, struct queue *q, struct play *p)
+static void add_queue(struct core *c, struct job_class *k, struct queue *q, struct simulation *p)
 {
         struct buf BUF_CLEANUP name = {.max = 1024};
         struct company *of;
@@ -100,13 +100,13 @@ static void add_queue(struct core *c, struct job_class *k, struct queue *q, stru
         p->timelines[p->timeline_count++] = l;
 }
 
-static void add_queues(struct core *c, struct job_class *k, struct play *p)
+static void add_queues(struct core *c, struct job_class *k, struct simulation *p)
 {
         size_t n;
         struct core_agent **agents = agents_sorted(c, &n);
 
         for (size_t i = 0; i < n; i++)
-                for (struct queue *q = agents[i]->queues; q && p->timeline_count < LANES_MAX; q = q->next)
+                for (struct queue *q = agents[i]->queues; q && p->timeline_count < TIMELINES_MAX; q = q->next)
                         add_queue(c, k, q, p);
         free(agents);
         eval_reset(&c->eval);
@@ -120,7 +120,7 @@ static int by_time(const void *x, const void *y)
 }
 
 /* Finds the company that has room for `size` members first, and when; false: never. */
-static bool soonest(struct core *c, struct play *p, uint64_t size, size_t *ret, int64_t *ret_ms)
+static bool soonest(struct core *c, struct simulation *p, uint64_t size, size_t *ret, int64_t *ret_ms)
 {
         *ret_ms = c->now_ms;
         for (*ret = 0; *ret < p->company_count; ++*ret)
@@ -158,7 +158,7 @@ static int by_room(const void *x, const void *y)
 }
 
 /* Takes as many of the company's queues as are needed, those with most room first. */
-static size_t take_places(struct play *p, size_t company, uint64_t size, struct reserved *places)
+static size_t take_places(struct simulation *p, size_t company, uint64_t size, struct reserved *places)
 {
         size_t n = 0;
 
@@ -181,7 +181,7 @@ static size_t take_places(struct play *p, size_t company, uint64_t size, struct 
 bool reserve_gang_find(struct core *c, struct job_class *k, struct reserved **ret_places, size_t *ret_count,
                        int64_t *ret_start_ms)
 {
-        struct play p = {.names = map_new()};
+        struct simulation p = {.names = map_new()};
         uint64_t size = gang_first_size(k);
         size_t company;
         bool found;
@@ -193,6 +193,6 @@ bool reserve_gang_find(struct core *c, struct job_class *k, struct reserved **re
                 *ret_places = mem_array(NULL, p.timeline_count, sizeof(**ret_places));
                 *ret_count = take_places(&p, company, size, *ret_places);
         }
-        play_deinit(&p);
+        simulation_deinit(&p);
         return found;
 }

@@ -163,9 +163,10 @@ static void signature_add(struct core *c, struct index_signatures *mine, struct 
         p->at = mine->count;
         for (size_t i = 0; i < others->count; i++) {
                 struct index_signature *other = others->all[i];
-                bool group = mine == &c->index->groups;
+                bool of_jobs = mine == &c->index->job_signatures;
 
-                if (!index_sides_meet(c, group ? &p->side : &other->side, group ? &other->side : &p->side))
+                if (!index_sides_meet(c, of_jobs ? &p->side : &other->side,
+                                      of_jobs ? &other->side : &p->side))
                         continue;
                 add_meeting(p, other);
                 add_meeting(other, p);
@@ -192,10 +193,10 @@ static void signature_drop(struct index_signatures *mine, struct index_signature
         index_side_deinit(&p->side);
 }
 
-static struct job_signature *group_get(struct core *c, const struct job_class *job_class)
+static struct job_signature *job_signature_get(struct core *c, const struct job_class *job_class)
 {
-        const struct index_side_how how = {.own = &c->index->groups.names,
-                                           .other = &c->index->kinds.names,
+        const struct index_side_how how = {.own = &c->index->job_signatures.names,
+                                           .other = &c->index->offer_signatures.names,
                                            .other_moves = queue_moves,
                                            .demands = true,
                                            .labels = job_class->labels,
@@ -206,7 +207,7 @@ static struct job_signature *group_get(struct core *c, const struct job_class *j
         struct job_signature *g;
 
         index_side_make(c, job_class->ad, &how, &side);
-        p = map_get(c->index->groups.by_text, buf_view(&side.text));
+        p = map_get(c->index->job_signatures.by_text, buf_view(&side.text));
         if (p) {
                 index_side_deinit(&side);
                 p->users++;
@@ -217,11 +218,11 @@ static struct job_signature *group_get(struct core *c, const struct job_class *j
         g->signature.users = 1;
         g->classes = (struct tree){.before = class_before, .sum = sum_least};
         g->owners = map_new();
-        signature_add(c, &c->index->groups, &c->index->kinds, &g->signature);
+        signature_add(c, &c->index->job_signatures, &c->index->offer_signatures, &g->signature);
         return g;
 }
 
-static void group_drop(struct core *c, struct job_signature *g)
+static void job_signature_drop(struct core *c, struct job_signature *g)
 {
         void *value;
 
@@ -232,7 +233,7 @@ static void group_drop(struct core *c, struct job_signature *g)
                 map_free(g->owners);
         }
         g->signature.held++;
-        signature_drop(&c->index->groups, &g->signature);
+        signature_drop(&c->index->job_signatures, &g->signature);
         g->signature.held--;
         let_go(&g->signature);
 }
@@ -245,10 +246,10 @@ static void add_owners(const struct queue *q, struct buf *text)
         }
 }
 
-static struct offer_signature *kind_get(struct core *c, const struct queue *q)
+static struct offer_signature *offer_signature_get(struct core *c, const struct queue *q)
 {
-        const struct index_side_how how = {.own = &c->index->kinds.names,
-                                           .other = &c->index->groups.names,
+        const struct index_side_how how = {.own = &c->index->offer_signatures.names,
+                                           .other = &c->index->job_signatures.names,
                                            .own_moves = queue_moves,
                                            .other_moves = class_moves,
                                            .demands = !q->job_specific,
@@ -261,7 +262,7 @@ static struct offer_signature *kind_get(struct core *c, const struct queue *q)
 
         index_side_make(c, q->ad, &how, &side);
         add_owners(q, &side.text);
-        p = map_get(c->index->kinds.by_text, buf_view(&side.text));
+        p = map_get(c->index->offer_signatures.by_text, buf_view(&side.text));
         if (p) {
                 index_side_deinit(&side);
                 p->users++;
@@ -271,17 +272,17 @@ static struct offer_signature *kind_get(struct core *c, const struct queue *q)
         k->signature.side = side;
         k->signature.users = 1;
         k->queues = (struct tree){.before = queue_before, .sum = sum_most};
-        signature_add(c, &c->index->kinds, &c->index->groups, &k->signature);
+        signature_add(c, &c->index->offer_signatures, &c->index->job_signatures, &k->signature);
         return k;
 }
 
-static void kind_drop(struct core *c, struct offer_signature *k)
+static void offer_signature_drop(struct core *c, struct offer_signature *k)
 {
         assert(k->signature.users > 1 || k->queues.count == 0);
         if (k->signature.users == 1)
                 offer_signature_empty(k);
         k->signature.held++;
-        signature_drop(&c->index->kinds, &k->signature);
+        signature_drop(&c->index->offer_signatures, &k->signature);
         k->signature.held--;
         let_go(&k->signature);
 }
@@ -289,20 +290,20 @@ static void kind_drop(struct core *c, struct offer_signature *k)
 /* ---- learned names */
 
 struct learnt {
-        unsigned groups, kinds;
+        unsigned job_signatures, offer_signatures;
 };
 
 static struct learnt learnt_before(const struct index *x)
 {
-        return (struct learnt){x->groups.names.n, x->kinds.names.n};
+        return (struct learnt){x->job_signatures.names.n, x->offer_signatures.names.n};
 }
 
 /* Existing classes and queues must be updated for new names. */
 static void learnt_since(struct index *x, struct learnt before)
 {
-        if (x->groups.names.n > before.groups)
+        if (x->job_signatures.names.n > before.job_signatures)
                 x->class_slice = 0;
-        if (x->kinds.names.n > before.kinds)
+        if (x->offer_signatures.names.n > before.offer_signatures)
                 x->queue_slice = 0;
 }
 
@@ -336,15 +337,15 @@ void index_class_changed(struct core *c, struct job_class *k)
 
         (void)c;
         if (k->idle == 0) {
-                if (i->in_group.node.weight)
+                if (i->in_signature.node.weight)
                         owner_tree(k, false);
-                tree_take(&i->signature->classes, &i->in_group.node);
+                tree_take(&i->signature->classes, &i->in_signature.node);
                 return;
         }
-        if (i->in_group.node.weight)
-                tree_moved(&i->signature->classes, &i->in_group.node);
+        if (i->in_signature.node.weight)
+                tree_moved(&i->signature->classes, &i->in_signature.node);
         else
-                tree_put(&i->signature->classes, &i->in_group.node);
+                tree_put(&i->signature->classes, &i->in_signature.node);
         owner_tree(k, true);
 }
 
@@ -354,7 +355,7 @@ void index_class_add(struct core *c, struct job_class *k)
         struct learnt before = learnt_before(x);
 
         k->index = (struct index_class){.serial = ++x->serial};
-        k->index.in_group.job_class = k->index.in_owner.job_class = k;
+        k->index.in_signature.job_class = k->index.in_owner.job_class = k;
         if (k->fixed)
                 k->index.need = (struct room){{k->cpus, k->memory_mib, k->disk_kib}};
         else
@@ -362,7 +363,7 @@ void index_class_add(struct core *c, struct job_class *k)
         MEM_GROW(x->classes, x->class_cap, x->class_count + 1);
         x->classes[x->class_count++] = k;
         k->index.at = x->class_count;
-        k->index.signature = group_get(c, k);
+        k->index.signature = job_signature_get(c, k);
         learnt_since(x, before);
 }
 
@@ -375,22 +376,22 @@ void index_class_drop(struct core *c, struct job_class *k)
         last->index.at = k->index.at;
         if (x->class_slice != SIZE_MAX && k->index.at <= x->class_slice)
                 x->class_slice = k->index.at - 1; /* the last one may not have been updated */
-        group_drop(c, k->index.signature);
+        job_signature_drop(c, k->index.signature);
 }
 
 static void class_again(struct core *c, struct job_class *k)
 {
-        struct job_signature *old = k->index.signature, *g = group_get(c, k);
+        struct job_signature *old = k->index.signature, *g = job_signature_get(c, k);
 
         if (g != old) {
-                if (k->index.in_group.node.weight)
+                if (k->index.in_signature.node.weight)
                         owner_tree(k, false);
-                tree_take(&old->classes, &k->index.in_group.node);
+                tree_take(&old->classes, &k->index.in_signature.node);
                 k->index.signature = g;
                 if (k->idle)
                         index_class_changed(c, k);
         }
-        group_drop(c, g != old ? old : g);
+        job_signature_drop(c, g != old ? old : g);
 }
 
 /* ---- queues */
@@ -413,8 +414,8 @@ void index_queue_changed(struct core *c, struct queue *q)
 static void count_changes(struct index *x, const struct offer_signature *was,
                           const struct offer_signature *is)
 {
-        for (unsigned i = 0; i < x->kinds.names.n; i++) {
-                struct index_name *name = &x->kinds.names.v[i];
+        for (unsigned i = 0; i < x->offer_signatures.names.n; i++) {
+                struct index_name *name = &x->offer_signatures.names.v[i];
                 const struct expr *a = ad_find(was->signature.side.ad, name->name),
                                   *b = ad_find(is->signature.side.ad, name->name);
                 struct buf BUF_CLEANUP s = {0}, t = {0};
@@ -432,17 +433,17 @@ static void count_changes(struct index *x, const struct offer_signature *was,
 
 static void queue_again(struct core *c, struct queue *q)
 {
-        struct offer_signature *old = q->index.signature, *k = kind_get(c, q);
+        struct offer_signature *old = q->index.signature, *k = offer_signature_get(c, q);
 
         if (k == old) {
-                kind_drop(c, k); /* it existed already */
+                offer_signature_drop(c, k); /* it existed already */
                 return;
         }
         if (old) {
                 count_changes(c->index, old, k);
                 tree_take(&old->queues, &q->index.node);
                 offer_bin_leave(q);
-                kind_drop(c, old);
+                offer_signature_drop(c, old);
         }
         q->index.signature = k;
         index_queue_changed(c, q);
@@ -484,10 +485,10 @@ struct index *index_new(void)
 {
         struct index *x = mem_new(struct index);
 
-        x->groups.by_text = map_new();
-        x->kinds.by_text = map_new();
-        x->groups.names.share = share_new(INDEX_NAMES_MAX);
-        x->kinds.names.share = share_new(INDEX_NAMES_MAX);
+        x->job_signatures.by_text = map_new();
+        x->offer_signatures.by_text = map_new();
+        x->job_signatures.names.share = share_new(INDEX_NAMES_MAX);
+        x->offer_signatures.names.share = share_new(INDEX_NAMES_MAX);
         x->class_slice = x->queue_slice = SIZE_MAX;
         return x;
 }
@@ -496,23 +497,23 @@ void index_free(struct index *x)
 {
         if (!x)
                 return;
-        assert(x->class_count == 0 && x->groups.count == 0);
-        while (x->kinds.count) {
-                struct index_signature *p = x->kinds.all[0];
+        assert(x->class_count == 0 && x->job_signatures.count == 0);
+        while (x->offer_signatures.count) {
+                struct index_signature *p = x->offer_signatures.all[0];
 
                 p->users = 1;
                 p->held++;
                 offer_signature_empty(offer_signature_of(p));
-                signature_drop(&x->kinds, p);
+                signature_drop(&x->offer_signatures, p);
                 p->held--;
                 let_go(p);
         }
-        map_free(x->groups.by_text);
-        map_free(x->kinds.by_text);
-        share_free(x->groups.names.share);
-        share_free(x->kinds.names.share);
-        free(x->groups.all);
-        free(x->kinds.all);
+        map_free(x->job_signatures.by_text);
+        map_free(x->offer_signatures.by_text);
+        share_free(x->job_signatures.names.share);
+        share_free(x->offer_signatures.names.share);
+        free(x->job_signatures.all);
+        free(x->offer_signatures.all);
         free(x->classes);
         free(x->queues);
         free(x->stale);
@@ -531,8 +532,8 @@ bool index_meets(const struct job_class *k, const struct queue *q)
 
 void index_counts(const struct core *c, struct index_counts *ret)
 {
-        *ret = (struct index_counts){.groups = c->index->groups.count,
-                                     .kinds = c->index->kinds.count,
-                                     .job_names = c->index->groups.names.n,
-                                     .queue_names = c->index->kinds.names.n};
+        *ret = (struct index_counts){.job_signatures = c->index->job_signatures.count,
+                                     .offer_signatures = c->index->offer_signatures.count,
+                                     .job_names = c->index->job_signatures.names.n,
+                                     .queue_names = c->index->offer_signatures.names.n};
 }

@@ -53,7 +53,7 @@ bool index_slice(struct core *c, unsigned budget);
  * free resources and the classes already returned, but no other class. */
 struct index_entry {
         struct heap_node node;
-        struct job_signature *group;
+        struct job_signature *signature;
         const struct tree *tree;
         struct job_class *next;
 };
@@ -72,7 +72,7 @@ void index_classes_end(struct index_classes *w);
  * changes. */
 struct index_offer {
         struct heap_node node;
-        struct offer_signature *kind;
+        struct offer_signature *signature;
         struct queue *next;
 };
 struct index_offers {
@@ -98,6 +98,6 @@ int64_t offer_bin_cpus(const struct offer_bin *b);
 /* Returns whether the index allows these two to match, for tests. */
 bool index_meets(const struct job_class *k, const struct queue *q);
 struct index_counts {
-        size_t groups, kinds, job_names, queue_names;
+        size_t job_signatures, offer_signatures, job_names, queue_names;
 };
 void index_counts(const struct core *c, struct index_counts *ret);

@@ -134,16 +134,16 @@ void offer_bins_settle(struct core *c)
 
 void offer_bins_each(const struct job_class *k, void (*fn)(void *arg, struct offer_bin *b), void *arg)
 {
-        struct index_signature *group = &k->index.signature->signature, *met;
+        struct index_signature *of_job = &k->index.signature->signature, *met;
 
-        for (size_t i = 0; (met = index_meet(group, i)) != NULL; i++) {
-                struct offer_signature *kind = offer_signature_of(met);
+        for (size_t i = 0; (met = index_meet(of_job, i)) != NULL; i++) {
+                struct offer_signature *signature = offer_signature_of(met);
 
-                if (kind->bin_count == 0 ||
-                    !queue_allows_owner(queue_of(tree_first(&kind->bins[0]->queues)), k->owner))
+                if (signature->bin_count == 0 ||
+                    !queue_allows_owner(queue_of(tree_first(&signature->bins[0]->queues)), k->owner))
                         continue;
-                for (size_t b = 0; b < kind->bin_count; b++)
-                        fn(arg, kind->bins[b]);
+                for (size_t b = 0; b < signature->bin_count; b++)
+                        fn(arg, signature->bins[b]);
         }
 }
 

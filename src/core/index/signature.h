@@ -39,7 +39,7 @@ struct index_signatures {
         struct index_names names; /* names that they show */
 };
 struct index {
-        struct index_signatures groups, kinds;
+        struct index_signatures job_signatures, offer_signatures;
         struct job_class **classes;
         struct queue **queues;
         size_t class_count, class_cap, queue_count, queue_cap;

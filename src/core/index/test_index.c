@@ -362,7 +362,7 @@ static const struct queue *queue_named(struct core *c, const char *agent)
 }
 
 /* Offers that differ only in what moves are of one offer signature; a class sees nothing of others. */
-static void test_kinds_and_groups(void **state)
+static void test_signatures(void **state)
 {
         struct core *c = *state;
         struct index_offers w;
@@ -381,8 +381,8 @@ static void test_kinds_and_groups(void **state)
                 offer_ad(c, name, ad);
         }
         index_counts(c, &n);
-        assert_int_equal(n.groups, 1);
-        assert_int_equal(n.kinds, 2);
+        assert_int_equal(n.job_signatures, 1);
+        assert_int_equal(n.offer_signatures, 2);
         assert_int_equal(n.queue_names, 2); /* Arch, HasDocker */
         assert_true(map_next(c->classes->by_key, &at, NULL, &value));
         index_offers_begin(&w, value);
@@ -416,7 +416,7 @@ static void test_new_names_come_in_slices(void **state)
         assert_true(index_meets(value, queue_named(c, "a")));
         assert_false(index_meets(value, queue_named(c, "b")));
         index_counts(c, &n);
-        assert_int_equal(n.kinds, 2);
+        assert_int_equal(n.offer_signatures, 2);
 }
 
 /* A value that changes with every offer is no longer indexed. */
@@ -530,7 +530,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_finds_whoever_agrees),
-                cmocka_unit_test_setup_teardown(test_kinds_and_groups, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_signatures, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_new_names_come_in_slices, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_a_name_that_moves_is_dropped, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_owners_are_looked_up, bare_core, bare_core_free),

@@ -43,7 +43,7 @@ static const struct tree_node *node_in(const struct index_entry *e)
 {
         const struct index_class *i = &e->next->index;
 
-        return e->tree == &e->group->classes ? &i->in_group.node : &i->in_owner.node;
+        return e->tree == &e->signature->classes ? &i->in_signature.node : &i->in_owner.node;
 }
 
 static bool entry_before(const struct heap_node *x, const struct heap_node *y)
@@ -60,7 +60,7 @@ static void add_tree(struct index_classes *w, struct job_signature *g, const str
 {
         struct index_entry *e = &w->entries[*n];
 
-        *e = (struct index_entry){.group = g, .tree = t, .next = class_after(w, t, NULL)};
+        *e = (struct index_entry){.signature = g, .tree = t, .next = class_after(w, t, NULL)};
         if (!e->next)
                 return;
         heap_put(&w->heap, &e->node);
@@ -86,16 +86,17 @@ static bool named_before(const struct queue *q, size_t n)
 
 void index_classes_begin(struct index_classes *w, struct core *c, const struct queue *q)
 {
-        struct index_signature *kind = q->index.signature ? &q->index.signature->signature : NULL, *met;
+        struct index_signature *signature = q->index.signature ? &q->index.signature->signature : NULL, *met;
         bool by_name = owners_by_name(q);
         size_t n = 0;
 
         *w = (struct index_classes){.core = c, .queue = q, .ask_owner = q->owners.count > 0};
         w->heap.before = entry_before;
-        if (!kind || kind->meet_count == 0)
+        if (!signature || signature->meet_count == 0)
                 return;
-        w->entries = mem_array(NULL, kind->meet_count * (by_name ? q->owners.count : 1), sizeof(*w->entries));
-        for (size_t i = 0; (met = index_meet(kind, i)) != NULL; i++) {
+        w->entries =
+                mem_array(NULL, signature->meet_count * (by_name ? q->owners.count : 1), sizeof(*w->entries));
+        for (size_t i = 0; (met = index_meet(signature, i)) != NULL; i++) {
                 struct job_signature *g = job_signature_of(met);
 
                 if (g->classes.count == 0)
@@ -116,8 +117,8 @@ struct job_class *index_classes_next(struct index_classes *w)
         while (heap_first(&w->heap)) {
                 struct index_entry *e = container_of(heap_first(&w->heap), struct index_entry, node);
                 struct job_class *k = e->next;
-                bool fits = class_is(w, e->tree == &e->group->classes ? &k->index.in_group.node
-                                                                      : &k->index.in_owner.node);
+                bool fits = class_is(w, e->tree == &e->signature->classes ? &k->index.in_signature.node
+                                                                          : &k->index.in_owner.node);
 
                 e->next = class_after(w, e->tree, node_in(e));
                 if (e->next)
@@ -179,20 +180,20 @@ static bool offer_before(const struct heap_node *x, const struct heap_node *y)
 
 void index_offers_begin(struct index_offers *w, const struct job_class *k)
 {
-        struct index_signature *group = &k->index.signature->signature, *met;
+        struct index_signature *of_job = &k->index.signature->signature, *met;
         size_t n = 0;
 
         *w = (struct index_offers){.job_class = k};
         w->heap.before = offer_before;
-        w->entries = mem_array(NULL, group->meet_count + 1, sizeof(*w->entries));
-        for (size_t i = 0; (met = index_meet(group, i)) != NULL; i++) {
-                struct offer_signature *kind = offer_signature_of(met);
+        w->entries = mem_array(NULL, of_job->meet_count + 1, sizeof(*w->entries));
+        for (size_t i = 0; (met = index_meet(of_job, i)) != NULL; i++) {
+                struct offer_signature *signature = offer_signature_of(met);
                 struct index_offer *o = &w->entries[n];
 
-                if (kind->queues.count == 0 ||
-                    !queue_allows_owner(queue_of(tree_first(&kind->queues)), k->owner))
+                if (signature->queues.count == 0 ||
+                    !queue_allows_owner(queue_of(tree_first(&signature->queues)), k->owner))
                         continue;
-                *o = (struct index_offer){.kind = kind, .next = queue_after(w, kind, NULL)};
+                *o = (struct index_offer){.signature = signature, .next = queue_after(w, signature, NULL)};
                 if (!o->next)
                         continue;
                 heap_put(&w->heap, &o->node);
@@ -209,7 +210,7 @@ struct queue *index_offers_next(struct index_offers *w)
                 return NULL;
         o = container_of(heap_first(&w->heap), struct index_offer, node);
         q = o->next;
-        o->next = queue_after(w, o->kind, &q->index.node);
+        o->next = queue_after(w, o->signature, &q->index.node);
         if (o->next)
                 heap_moved(&w->heap, &o->node);
         else

@@ -74,7 +74,7 @@ struct core {
         int64_t nodes_due_ms; /* steady clock: no node's pause ends before this time (model/losses.h) */
         struct node_spending spending; /* spending of the month on machines of provisioners */
         struct eta *eta;               /* forecast/eta.h; NULL: no estimate was asked for yet */
-        struct forecast *plays;        /* forecasts in progress, forecast/forecast.h */
+        struct forecast *forecasts;    /* forecasts in progress, forecast/forecast.h */
 };
 #define CORE_MAGIC 0x44726f76u
 

@@ -24,7 +24,7 @@ struct index_place {
 };
 struct index_class {
         struct job_signature *signature;
-        struct index_place in_group, in_owner;
+        struct index_place in_signature, in_owner;
         struct room need; /* no member needs less */
         uint64_t serial;
         size_t at; /* 1-based position in the index's list of all classes */
