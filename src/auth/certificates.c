@@ -16,7 +16,7 @@ struct entry {
         char *owners, *tags, *labels; /* of the ceiling; NULL: no limit */
 };
 
-static void entry_free(struct entry *e)
+static void certificates_entry_free(struct entry *e)
 {
         if (!e)
                 return;
@@ -83,7 +83,7 @@ static bool read_revoked(struct entry *e, struct str record)
         return unpack_done(&u);
 }
 
-static int load_one(struct certificates *cs, struct store *s, struct str name, struct err *err)
+static int certificates_load_one(struct certificates *cs, struct store *s, struct str name, struct err *err)
 {
         BUF_CLEANUP struct buf record = {0};
         bool issued = str_starts(name, STR(ISSUED));
@@ -104,7 +104,7 @@ static int load_one(struct certificates *cs, struct store *s, struct str name, s
                        STR_ARG(name));
 }
 
-static int add_name(void *arg, struct str name)
+static int certificates_add_name(void *arg, struct str name)
 {
         buf_str(arg, name);
         buf_char(arg, '\n');
@@ -116,10 +116,10 @@ int certificates_load(struct store *s, struct certificates **ret, struct err *er
         BUF_CLEANUP struct buf names = {0};
         struct certificates *cs;
         struct str rest, name;
-        int r = store_blob_list(s, STR(ISSUED), add_name, &names, err);
+        int r = store_blob_list(s, STR(ISSUED), certificates_add_name, &names, err);
 
         if (r == 0)
-                r = store_blob_list(s, STR(REVOKED), add_name, &names, err);
+                r = store_blob_list(s, STR(REVOKED), certificates_add_name, &names, err);
         if (r)
                 return r;
         cs = mem_new(struct certificates);
@@ -127,7 +127,7 @@ int certificates_load(struct store *s, struct certificates **ret, struct err *er
         rest = buf_view(&names);
         while (r == 0 && str_cut(&rest, '\n', &name))
                 if (name.n)
-                        r = load_one(cs, s, name, err);
+                        r = certificates_load_one(cs, s, name, err);
         if (r) {
                 certificates_free(cs);
                 return r;
@@ -144,7 +144,7 @@ void certificates_free(struct certificates *cs)
         if (!cs)
                 return;
         while (map_next(cs->by_serial, &at, NULL, &e))
-                entry_free(e);
+                certificates_entry_free(e);
         map_free(cs->by_serial);
         free(cs);
 }
@@ -160,7 +160,7 @@ void certificates_add(struct certificates *cs, const struct cert_facts *facts,
         e->from_ms = facts->from_ms;
         e->until_ms = facts->until_ms;
         set_ceiling(e, ceiling ? ceiling : &(struct cert_ceiling){0});
-        entry_free(map_put(cs->by_serial, str_of(e->serial), e));
+        certificates_entry_free(map_put(cs->by_serial, str_of(e->serial), e));
         pack_u64(&record, RECORD_VERSION);
         pack_str(&record, str_of(e->name));
         pack_i64(&record, e->from_ms);
@@ -235,7 +235,7 @@ void certificates_prune(struct certificates *cs, int64_t now_ms, struct store_ba
                         continue;
                 put_certificate(b, ISSUED, e->serial, NULL);
                 put_certificate(b, REVOKED, e->serial, NULL);
-                entry_free(e);
+                certificates_entry_free(e);
         }
 }
 

@@ -30,7 +30,7 @@ struct credentials {
         struct map *all; /* blob name -> entry */
 };
 
-static void entry_free(struct entry *e)
+static void credentials_entry_free(struct entry *e)
 {
         if (!e)
                 return;
@@ -41,7 +41,7 @@ static void entry_free(struct entry *e)
         free(e);
 }
 
-static void blob_name(struct buf *out, struct str owner, struct str name)
+static void credentials_blob_name(struct buf *out, struct str owner, struct str name)
 {
         buf_printf(out, PREFIX STR_FMT "/" STR_FMT, STR_ARG(owner), STR_ARG(name));
 }
@@ -99,7 +99,7 @@ static bool unseal(const struct credentials *cs, struct str name, const struct e
 
 /* ---- the table */
 
-static struct entry *entry_new(struct str owner, struct str name, struct str urls)
+static struct entry *credentials_entry_new(struct str owner, struct str name, struct str urls)
 {
         struct entry *e = mem_new(struct entry);
 
@@ -109,7 +109,7 @@ static struct entry *entry_new(struct str owner, struct str name, struct str url
         return e;
 }
 
-static unsigned count_of(const struct credentials *cs, struct str owner)
+static unsigned credentials_count_of(const struct credentials *cs, struct str owner)
 {
         const struct credential *c;
         unsigned n = 0;
@@ -170,22 +170,22 @@ int credentials_put(struct credentials *cs, struct str owner, struct str name,
                 return r;
         if (what->keep_urls && before)
                 buf_addz(&urls, before->urls);
-        blob_name(&key, owner, name);
-        if (!before &&
-            (map_count(cs->all) >= CREDENTIALS_MAX || count_of(cs, owner) >= CREDENTIALS_OF_ONE_MAX))
+        credentials_blob_name(&key, owner, name);
+        if (!before && (map_count(cs->all) >= CREDENTIALS_MAX ||
+                        credentials_count_of(cs, owner) >= CREDENTIALS_OF_ONE_MAX))
                 return err_set(err, -E2BIG, "a user may have %u credentials, and all together %u",
                                CREDENTIALS_OF_ONE_MAX, CREDENTIALS_MAX);
-        e = entry_new(owner, name, buf_view(&urls));
+        e = credentials_entry_new(owner, name, buf_view(&urls));
         e->c.type = what->type;
         e->c.updated_ms = now_ms;
         e->c.expires_ms = expires_ms;
         if (!seal(cs, buf_view(&key), what->data, e)) {
-                entry_free(e);
+                credentials_entry_free(e);
                 return err_set(err, -EIO, "it cannot be encrypted");
         }
         pack_entry(&value, e);
         store_batch_blob_put(batch, buf_view(&key), buf_view(&value));
-        entry_free(map_put(cs->all, buf_view(&key), e));
+        credentials_entry_free(map_put(cs->all, buf_view(&key), e));
         return 0;
 }
 
@@ -194,12 +194,12 @@ bool credentials_remove(struct credentials *cs, struct str owner, struct str nam
         BUF_CLEANUP struct buf key = {0};
         struct entry *e;
 
-        blob_name(&key, owner, name);
+        credentials_blob_name(&key, owner, name);
         e = map_take(cs->all, buf_view(&key));
         if (!e)
                 return false;
         store_batch_blob_delete(batch, buf_view(&key));
-        entry_free(e);
+        credentials_entry_free(e);
         return true;
 }
 
@@ -208,7 +208,7 @@ const struct credential *credentials_find(const struct credentials *cs, struct s
         BUF_CLEANUP struct buf key = {0};
         const struct entry *e;
 
-        blob_name(&key, owner, name);
+        credentials_blob_name(&key, owner, name);
         e = map_get(cs->all, buf_view(&key));
         return e ? &e->c : NULL;
 }
@@ -230,7 +230,7 @@ int credentials_read(const struct credentials *cs, const struct credential *c, s
         size_t n = e->sealed_n - TAG;
         char *room = buf_room(ret_data, n);
 
-        blob_name(&key, str_of(c->owner), str_of(c->name));
+        credentials_blob_name(&key, str_of(c->owner), str_of(c->name));
         if (!unseal(cs, buf_view(&key), e, room)) {
                 explicit_bzero(room, n);
                 return -EBADMSG;
@@ -264,14 +264,14 @@ static int on_blob(void *arg, struct str key)
                 urls = unpack_str(&u);
         if (version == 0 || version > VERSION || !unpack_done(&u) || nonce.n != NONCE || sealed.n <= TAG)
                 return 0;
-        e = entry_new(owner, name, urls);
+        e = credentials_entry_new(owner, name, urls);
         e->c.type = type;
         e->c.updated_ms = updated_ms;
         e->c.expires_ms = expires_ms;
         memcpy(e->nonce, nonce.p, NONCE);
         e->sealed = mem_dup(sealed.p, sealed.n);
         e->sealed_n = sealed.n;
-        entry_free(map_put(l->cs->all, key, e));
+        credentials_entry_free(map_put(l->cs->all, key, e));
         return 0;
 }
 
@@ -297,7 +297,7 @@ void credentials_free(struct credentials *cs)
         if (!cs)
                 return;
         for (size_t at = 0; map_next(cs->all, &at, NULL, &v);)
-                entry_free(v);
+                credentials_entry_free(v);
         map_free(cs->all);
         explicit_bzero(cs->key, KEY);
         free(cs);

@@ -9,7 +9,7 @@
 #define SECONDS_MAX 1e12
 #define LIST_MAX    4096u /* elements of a claim that are looked at */
 
-static struct str text_of(const json_t *claims, const char *member)
+static struct str id_token_text_of(const json_t *claims, const char *member)
 {
         const json_t *v = json_object_get(claims, member);
 
@@ -68,8 +68,8 @@ static int check_times(const json_t *claims, int64_t now_ms, struct err *err)
 
 int id_token_check(const json_t *claims, const struct id_token_wanted *w, struct err *err)
 {
-        struct str issuer = text_of(claims, "iss"), subject = text_of(claims, "sub"),
-                   nonce = text_of(claims, "nonce");
+        struct str issuer = id_token_text_of(claims, "iss"), subject = id_token_text_of(claims, "sub"),
+                   nonce = id_token_text_of(claims, "nonce");
         const json_t *audience = json_object_get(claims, "aud"), *party = json_object_get(claims, "azp");
 
         if (!str_eqz(issuer, w->issuer))
@@ -122,7 +122,7 @@ static bool address_unverified(const json_t *claims, const char *claim)
 
 int id_token_user(const json_t *claims, const struct id_token_users *u, struct buf *ret_who, struct err *err)
 {
-        struct str name = text_of(claims, u->claim), suffix = str_of(u->suffix);
+        struct str name = id_token_text_of(claims, u->claim), suffix = str_of(u->suffix);
         bool by_address = address_unverified(claims, u->claim);
 
         for (size_t i = 0; i < u->allow_count; i++) {

@@ -33,7 +33,7 @@ struct jwt_keys {
 
 /* ---- keys */
 
-static struct str text_of(const json_t *object, const char *member)
+static struct str jwt_text_of(const json_t *object, const char *member)
 {
         const json_t *v = json_object_get(object, member);
 
@@ -58,7 +58,7 @@ static EVP_PKEY *key_make(const char *type, OSSL_PARAM_BLD *build, bool good)
 
 static bool take_number(const json_t *jwk, const char *member, struct buf *ret)
 {
-        struct str text = text_of(jwk, member);
+        struct str text = jwt_text_of(jwk, member);
 
         return text.n > 0 && text.n <= 2 * NUMBER_MAX && base64url_decode(ret, text) == 0 && ret->n > 0 &&
                ret->n <= NUMBER_MAX;
@@ -92,7 +92,7 @@ static EVP_PKEY *p256_key(const json_t *jwk)
         BUF_CLEANUP struct buf x = {0}, y = {0}, point = {0};
         OSSL_PARAM_BLD *build;
 
-        if (!str_eqz(text_of(jwk, "crv"), "P-256") || !take_number(jwk, "x", &x) ||
+        if (!str_eqz(jwt_text_of(jwk, "crv"), "P-256") || !take_number(jwk, "x", &x) ||
             !take_number(jwk, "y", &y) || x.n != P256_BYTES || y.n != P256_BYTES)
                 return NULL;
         buf_char(&point, 4); /* not compressed */
@@ -110,8 +110,8 @@ static EVP_PKEY *p256_key(const json_t *jwk)
 /* Adds the key if it verifies tokens. */
 static void take_key(struct jwt_keys *keys, const json_t *jwk)
 {
-        struct str type = text_of(jwk, "kty"), use = text_of(jwk, "use"), alg = text_of(jwk, "alg"),
-                   kid = text_of(jwk, "kid");
+        struct str type = jwt_text_of(jwk, "kty"), use = jwt_text_of(jwk, "use"),
+                   alg = jwt_text_of(jwk, "alg"), kid = jwt_text_of(jwk, "kid");
         struct key *k = &keys->items[keys->count];
 
         if ((use.n && !str_eqz(use, "sig")) || kid.n > KID_MAX)
@@ -239,7 +239,7 @@ static bool signature_good(const struct key *k, struct str said, struct str text
 /* Reads the head: which algorithm and which key it names. */
 static int read_head(const json_t *head, enum algorithm *ret, struct str *ret_kid, struct err *err)
 {
-        struct str alg = text_of(head, "alg");
+        struct str alg = jwt_text_of(head, "alg");
 
         if (!head)
                 return err_set(err, -EACCES, "the token has no head of JSON");
@@ -250,7 +250,7 @@ static int read_head(const json_t *head, enum algorithm *ret, struct str *ret_ki
                                "the token is signed by '" STR_FMT "': RS256 and ES256 are accepted",
                                STR_ARG(str_head(alg, 20)));
         *ret = str_eqz(alg, "RS256") ? RS256 : ES256;
-        *ret_kid = text_of(head, "kid");
+        *ret_kid = jwt_text_of(head, "kid");
         return ret_kid->n > KID_MAX ? err_set(err, -EACCES, "the name of the token's key is too long") : 0;
 }
 

@@ -21,7 +21,7 @@ struct tokens {
         struct map *by_id;
 };
 
-static void entry_free(struct entry *e)
+static void tokens_entry_free(struct entry *e)
 {
         if (!e)
                 return;
@@ -29,7 +29,7 @@ static void entry_free(struct entry *e)
         free(e);
 }
 
-static struct entry *entry_new(struct str id, struct str record)
+static struct entry *tokens_entry_new(struct str id, struct str record)
 {
         struct entry *e = mem_new(struct entry);
 
@@ -37,11 +37,11 @@ static struct entry *entry_new(struct str id, struct str record)
         e->n = record.n;
         if (token_unpack(&e->token, id, str_make(e->record, e->n)) == 0)
                 return e;
-        entry_free(e);
+        tokens_entry_free(e);
         return NULL;
 }
 
-static int add_name(void *arg, struct str name)
+static int tokens_add_name(void *arg, struct str name)
 {
         struct buf *names = arg;
 
@@ -50,7 +50,7 @@ static int add_name(void *arg, struct str name)
         return 0;
 }
 
-static int load_one(struct tokens *ts, struct store *s, struct str name, struct err *err)
+static int tokens_load_one(struct tokens *ts, struct store *s, struct str name, struct err *err)
 {
         BUF_CLEANUP struct buf record = {0};
         struct str id = str_skip(name, sizeof(PREFIX) - 1);
@@ -59,11 +59,11 @@ static int load_one(struct tokens *ts, struct store *s, struct str name, struct 
 
         if (r)
                 return r;
-        e = entry_new(id, buf_view(&record));
+        e = tokens_entry_new(id, buf_view(&record));
         if (!e)
                 return err_set(err, -EBADMSG, "the record \"" STR_FMT "\" of the store cannot be read",
                                STR_ARG(name));
-        entry_free(map_put(ts->by_id, id, e));
+        tokens_entry_free(map_put(ts->by_id, id, e));
         return 0;
 }
 
@@ -72,7 +72,7 @@ int tokens_load(struct store *s, struct tokens **ret, struct err *err)
         BUF_CLEANUP struct buf names = {0};
         struct tokens *ts;
         struct str rest, name;
-        int r = store_blob_list(s, STR(PREFIX), add_name, &names, err);
+        int r = store_blob_list(s, STR(PREFIX), tokens_add_name, &names, err);
 
         if (r)
                 return r;
@@ -81,7 +81,7 @@ int tokens_load(struct store *s, struct tokens **ret, struct err *err)
         rest = buf_view(&names);
         while (r == 0 && str_cut(&rest, '\n', &name))
                 if (name.n)
-                        r = load_one(ts, s, name, err);
+                        r = tokens_load_one(ts, s, name, err);
         if (r) {
                 tokens_free(ts);
                 return r;
@@ -98,7 +98,7 @@ void tokens_free(struct tokens *ts)
         if (!ts)
                 return;
         while (map_next(ts->by_id, &at, NULL, &e))
-                entry_free(e);
+                tokens_entry_free(e);
         map_free(ts->by_id);
         free(ts);
 }
@@ -108,7 +108,7 @@ static struct entry *find_token(const struct tokens *ts, struct str id)
         return map_get(ts->by_id, id);
 }
 
-static void blob_name(struct buf *to, struct str id)
+static void tokens_blob_name(struct buf *to, struct str id)
 {
         buf_addz(to, PREFIX);
         buf_str(to, id);
@@ -122,11 +122,11 @@ static struct entry *put_token(struct tokens *ts, const struct token *t, struct 
         struct entry *e;
 
         token_pack(&record, t);
-        blob_name(&name, str_of(t->id));
+        tokens_blob_name(&name, str_of(t->id));
         store_batch_blob_put(b, buf_view(&name), buf_view(&record));
-        e = entry_new(str_of(t->id), buf_view(&record));
+        e = tokens_entry_new(str_of(t->id), buf_view(&record));
         assert(e);
-        entry_free(map_put(ts->by_id, str_of(t->id), e));
+        tokens_entry_free(map_put(ts->by_id, str_of(t->id), e));
         return e;
 }
 
@@ -149,7 +149,7 @@ static bool words_good(struct str text)
         return true;
 }
 
-static size_t count_of(const struct tokens *ts, struct str user)
+static size_t tokens_count_of(const struct tokens *ts, struct str user)
 {
         const struct token *t;
         size_t n = 0;
@@ -185,7 +185,7 @@ int tokens_add(struct tokens *ts, const struct token *t, struct store_batch *b, 
                                CSR_NAME_MAX);
         if (t->limited && t->uses_left == 0)
                 return err_set(err, -EINVAL, "a token of no uses");
-        if (t->kind == TOKEN_USER && count_of(ts, t->name) >= TOKENS_OF_ONE_MAX)
+        if (t->kind == TOKEN_USER && tokens_count_of(ts, t->name) >= TOKENS_OF_ONE_MAX)
                 return err_set(err, -E2BIG,
                                STR_FMT " has %u tokens, and no more are made: remove some (drover token)",
                                STR_ARG(t->name), TOKENS_OF_ONE_MAX);
@@ -246,9 +246,9 @@ bool tokens_remove(struct tokens *ts, struct str id, struct store_batch *b)
 
         if (!e)
                 return false;
-        blob_name(&name, str_of(e->token.id));
+        tokens_blob_name(&name, str_of(e->token.id));
         store_batch_blob_delete(b, buf_view(&name));
-        entry_free(e);
+        tokens_entry_free(e);
         return true;
 }
 

@@ -50,7 +50,7 @@ void column_deinit(struct column *c)
         *c = (struct column){0};
 }
 
-static size_t number_of(struct column *c, struct str value)
+static size_t column_number_of(struct column *c, struct str value)
 {
         uintptr_t n;
 
@@ -72,7 +72,7 @@ static size_t number_of(struct column *c, struct str value)
 
 void column_set(struct column *c, unsigned file, struct str value)
 {
-        c->codes[file] = (uint16_t)number_of(c, value);
+        c->codes[file] = (uint16_t)column_number_of(c, value);
         c->changed = true;
 }
 

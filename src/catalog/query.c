@@ -50,7 +50,7 @@ bool catalog_key_is_valid(struct str key)
 
 /* ---- parsing */
 
-static int number_of(struct str s, struct catalog_operand *o)
+static int query_number_of(struct str s, struct catalog_operand *o)
 {
         double d;
 
@@ -74,8 +74,8 @@ static bool range_of(struct str s, const char *sign, struct catalog_operand *o)
 
         if (at < 0)
                 return false;
-        if (number_of(str_trim(str_head(s, (size_t)at + 1)), &a) != 0 ||
-            number_of(str_trim(str_skip(s, (size_t)at + 1 + strlen(sign))), &b) != 0)
+        if (query_number_of(str_trim(str_head(s, (size_t)at + 1)), &a) != 0 ||
+            query_number_of(str_trim(str_skip(s, (size_t)at + 1 + strlen(sign))), &b) != 0)
                 return false;
         o->range = true;
         o->value = a.value;
@@ -114,7 +114,7 @@ static int read_operand(struct str text, struct catalog_condition *c, struct str
                 o->pattern = str_find(text, '*') >= 0 || str_find(text, '?') >= 0;
         }
         if (!o->pattern && c->op != CATALOG_CONTAINS && c->op != CATALOG_LACKS)
-                number_of(text, o);
+                query_number_of(text, o);
         return 0;
 }
 

@@ -120,7 +120,7 @@ bool code_value(struct code *c, const struct value *v, uint32_t *ret_at)
 }
 
 /* The literal that stands for the operand in evaluation, or NULL. */
-static const struct node *constant(const struct code *c, uint32_t at)
+static const struct node *compile_constant(const struct code *c, uint32_t at)
 {
         const struct node *nd = code_node(c, at);
 
@@ -166,7 +166,7 @@ uint32_t code_select(struct code *c, uint32_t from, symbol name)
 
 uint32_t code_unary(struct code *c, enum op op, uint32_t x)
 {
-        const struct node *k = constant(c, x);
+        const struct node *k = compile_constant(c, x);
         struct value v, result;
         uint32_t at;
         struct node *nd;
@@ -190,7 +190,7 @@ uint32_t code_unary(struct code *c, enum op op, uint32_t x)
         raise(nd, code_node(c, x));
         if (!k || c->no_fold)
                 return at;
-        node_literal(constant(c, x), &v);
+        node_literal(compile_constant(c, x), &v);
         operator_unary(op, &v, &result);
         return fold(c, at, &result);
 }
@@ -206,7 +206,7 @@ uint32_t code_binary(struct code *c, enum op op, uint32_t x, uint32_t y)
         nd->kid[1] = (int32_t)(y - at);
         raise(nd, code_node(c, x));
         raise(nd, code_node(c, y));
-        if (op <= OP_ELVIS || c->no_fold || !(kx = constant(c, x)) || !(ky = constant(c, y)))
+        if (op <= OP_ELVIS || c->no_fold || !(kx = compile_constant(c, x)) || !(ky = compile_constant(c, y)))
                 return at;
         node_literal(kx, &vx);
         node_literal(ky, &vy);

@@ -112,7 +112,7 @@ static double slow_real(const char *from, const char *to)
 }
 
 /* Reads a number, from a digit, or a dot with a digit behind it. */
-static void number(struct lex *lx)
+static void lex_number(struct lex *lx)
 {
         const char *from = lx->p, *p = from;
         uint64_t n = 0;
@@ -251,7 +251,7 @@ static void resolve(struct lex *lx, char quote, const char *from)
         lx->text = str_make(out->p ? out->p + begin : "", out->n - begin);
 }
 
-static void string(struct lex *lx, char quote)
+static void lex_string(struct lex *lx, char quote)
 {
         const char *from = ++lx->p, *p = from, *end = lx->end;
 
@@ -343,9 +343,9 @@ static __attribute__((noinline)) void other(struct lex *lx)
                 }
         }
         if ((class & LEX_DIGIT) || (*p == '.' && digit_at(lx, p + 1)))
-                number(lx);
+                lex_number(lx);
         else if (*p == '"' || *p == '\'')
-                string(lx, *p);
+                lex_string(lx, *p);
         else
                 lx->kind = operator(lx);
 }

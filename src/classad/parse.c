@@ -50,7 +50,7 @@ static const struct {
 
 #define CODE_KEEP_MAX (1u << 20) /* of the table's buffer, between two texts */
 
-static bool expression(struct parse *p, uint32_t *ret);
+static bool parse_conditional(struct parse *p, uint32_t *ret);
 
 static bool fail_at(struct parse *p, int error, const char *at, const char *what)
 {
@@ -65,7 +65,7 @@ static bool fail_at(struct parse *p, int error, const char *at, const char *what
 }
 
 /* Reports that the present token is not the one that the rule needs. */
-static bool unexpected(struct parse *p, const char *need)
+static bool parse_unexpected(struct parse *p, const char *need)
 {
         char text[120];
 
@@ -82,7 +82,7 @@ static bool unexpected(struct parse *p, const char *need)
 static bool take_token(struct parse *p, enum token kind, const char *need)
 {
         if (p->lx.kind != kind)
-                return unexpected(p, need);
+                return parse_unexpected(p, need);
         lex_next(&p->lx);
         return true;
 }
@@ -146,7 +146,7 @@ static bool sequence(struct parse *p, enum token close, const char *need)
                 return true;
         }
         for (;;) {
-                if (!expression(p, &at))
+                if (!parse_conditional(p, &at))
                         return false;
                 push_kid(p->symbols, at);
                 if (p->lx.kind != TOKEN_COMMA)
@@ -165,7 +165,7 @@ static bool wide(struct parse *p, enum op op, symbol name, size_t base, uint32_t
 }
 
 /* name = expression, onto the stack of entries. */
-static bool attribute(struct parse *p, size_t base)
+static bool parse_attribute(struct parse *p, size_t base)
 {
         struct symbols *s = p->symbols;
         bool quoted = p->lx.kind == TOKEN_QUOTED;
@@ -173,12 +173,12 @@ static bool attribute(struct parse *p, size_t base)
         uint32_t at, spelling;
 
         if (!quoted && p->lx.kind != TOKEN_NAME)
-                return unexpected(p, "an attribute's name");
+                return parse_unexpected(p, "an attribute's name");
         name = name_of(p, &spelling);
         if (!quoted && reserved(name))
-                return unexpected(p, "an attribute's name");
+                return parse_unexpected(p, "an attribute's name");
         lex_next(&p->lx);
-        if (!take_token(p, TOKEN_ASSIGN, "'='") || !expression(p, &at))
+        if (!take_token(p, TOKEN_ASSIGN, "'='") || !parse_conditional(p, &at))
                 return false;
         if (s->entries_n - base >= CLASSAD_ATTRIBUTES_MAX)
                 return fail_at(p, CLASSAD_TOO_BIG, p->lx.at, "more than 100000 attributes");
@@ -188,7 +188,7 @@ static bool attribute(struct parse *p, size_t base)
 }
 
 /* Parses from behind the '[' to behind the ']'; the attributes are left on the stack from `base`. */
-static bool attributes(struct parse *p, size_t base)
+static bool parse_attributes(struct parse *p, size_t base)
 {
         for (;;) {
                 while (p->lx.kind == TOKEN_SEMICOLON)
@@ -197,10 +197,10 @@ static bool attributes(struct parse *p, size_t base)
                         lex_next(&p->lx);
                         return true;
                 }
-                if (!attribute(p, base))
+                if (!parse_attribute(p, base))
                         return false;
                 if (p->lx.kind != TOKEN_SEMICOLON && p->lx.kind != TOKEN_BOX_CLOSE)
-                        return unexpected(p, "';' or ']'");
+                        return parse_unexpected(p, "';' or ']'");
         }
 }
 
@@ -247,7 +247,7 @@ static bool nested_ad(struct parse *p, uint32_t *ret)
         uint32_t *index = NULL;
 
         lex_next(&p->lx);
-        if (!attributes(p, base))
+        if (!parse_attributes(p, base))
                 return false;
         n = (uint32_t)(s->entries_n - base);
         mask = entries_index_mask(n);
@@ -261,7 +261,7 @@ static bool nested_ad(struct parse *p, uint32_t *ret)
 }
 
 /* Strings that stand beside each other are one. */
-static bool string(struct parse *p, uint32_t *ret)
+static bool parse_string(struct parse *p, uint32_t *ret)
 {
         struct buf all BUF_CLEANUP = {0};
 
@@ -290,7 +290,7 @@ static bool name_or_call(struct parse *p, uint32_t *ret)
                 case SYM_FALSE: *ret = code_scalar(p->code, OP_BOOLEAN, 0); break;
                 case SYM_UNDEFINED: *ret = code_scalar(p->code, OP_UNDEFINED, 0); break;
                 case SYM_ERROR: *ret = code_scalar(p->code, OP_ERROR, 0); break;
-                default: return unexpected(p, "a value");
+                default: return parse_unexpected(p, "a value");
                 }
                 lex_next(&p->lx);
                 return true;
@@ -312,7 +312,7 @@ static bool parenthesised(struct parse *p, uint32_t *ret)
         struct node *nd;
 
         lex_next(&p->lx);
-        if (!expression(p, ret) || !take_token(p, TOKEN_CLOSE, "')'"))
+        if (!parse_conditional(p, ret) || !take_token(p, TOKEN_CLOSE, "')'"))
                 return false;
         nd = code_node(p->code, *ret);
         if (nd->parens < UINT8_MAX)
@@ -326,7 +326,7 @@ static bool absolute(struct parse *p, uint32_t *ret)
 
         lex_next(&p->lx);
         if (p->lx.kind != TOKEN_NAME && p->lx.kind != TOKEN_QUOTED)
-                return unexpected(p, "a name");
+                return parse_unexpected(p, "a name");
         *ret = code_name(p->code, OP_ABSOLUTE, name_of(p, &spelling));
         code_node(p->code, *ret)->spelling = spelling;
         lex_next(&p->lx);
@@ -346,7 +346,7 @@ static bool primary(struct parse *p, uint32_t *ret)
                 *ret = code_real(p->code, p->lx.real);
                 lex_next(&p->lx);
                 return true;
-        case TOKEN_STRING: return string(p, ret);
+        case TOKEN_STRING: return parse_string(p, ret);
         case TOKEN_NAME:
         case TOKEN_QUOTED: return name_or_call(p, ret);
         case TOKEN_OPEN: return parenthesised(p, ret);
@@ -354,7 +354,7 @@ static bool primary(struct parse *p, uint32_t *ret)
                 return sequence(p, TOKEN_BRACE_CLOSE, "',' or '}'") && wide(p, OP_LIST, 0, base, ret);
         case TOKEN_BOX_OPEN: return nested_ad(p, ret);
         case TOKEN_DOT: return absolute(p, ret);
-        default: return unexpected(p, "a value");
+        default: return parse_unexpected(p, "a value");
         }
 }
 
@@ -370,13 +370,13 @@ static bool postfix(struct parse *p, uint32_t *ret)
                 if (p->lx.kind == TOKEN_DOT) {
                         lex_next(&p->lx);
                         if (p->lx.kind != TOKEN_NAME && p->lx.kind != TOKEN_QUOTED)
-                                return unexpected(p, "a name");
+                                return parse_unexpected(p, "a name");
                         at = code_select(p->code, at, name_of(p, &spelling));
                         code_node(p->code, at)->spelling = spelling;
                         lex_next(&p->lx);
                 } else if (p->lx.kind == TOKEN_BOX_OPEN) {
                         lex_next(&p->lx);
-                        if (!expression(p, &y) || !take_token(p, TOKEN_BOX_CLOSE, "']'"))
+                        if (!parse_conditional(p, &y) || !take_token(p, TOKEN_BOX_CLOSE, "']'"))
                                 return false;
                         at = code_binary(p->code, OP_SUBSCRIPT, at, y);
                 } else if (p->lx.kind == TOKEN_ELVIS) {
@@ -461,7 +461,7 @@ static bool operation(struct parse *p, unsigned level, uint32_t *ret)
         return true;
 }
 
-static bool expression(struct parse *p, uint32_t *ret)
+static bool parse_conditional(struct parse *p, uint32_t *ret)
 {
         struct symbols *s = p->symbols;
         size_t base = s->kids_n;
@@ -472,10 +472,10 @@ static bool expression(struct parse *p, uint32_t *ret)
         if (p->lx.kind == TOKEN_QUESTION) {
                 push_kid(s, kid);
                 lex_next(&p->lx);
-                if (!expression(p, &kid) || !take_token(p, TOKEN_COLON, "':'"))
+                if (!parse_conditional(p, &kid) || !take_token(p, TOKEN_COLON, "':'"))
                         return false;
                 push_kid(s, kid);
-                if (!expression(p, &kid))
+                if (!parse_conditional(p, &kid))
                         return false;
                 push_kid(s, kid);
                 if (!wide(p, OP_TERNARY, 0, base, &kid))
@@ -516,8 +516,8 @@ int parse_expression(struct symbols *symbols, struct str text, bool fold, uint32
         begin_parse(&p, symbols, text, err);
         symbols->code.no_fold = !fold;
         lex_next(&p.lx);
-        if (expression(&p, ret_root) && p.lx.kind != TOKEN_END)
-                unexpected(&p, "an operator or the end");
+        if (parse_conditional(&p, ret_root) && p.lx.kind != TOKEN_END)
+                parse_unexpected(&p, "an operator or the end");
         return p.error;
 }
 
@@ -546,8 +546,8 @@ static void old_lines(struct parse *p, const char *end)
                 if (p->lx.p >= stop || *p->lx.p == '#')
                         continue;
                 lex_next(&p->lx);
-                if (attribute(p, 0) && p->lx.kind != TOKEN_END)
-                        unexpected(p, "an operator or the end of the line");
+                if (parse_attribute(p, 0) && p->lx.kind != TOKEN_END)
+                        parse_unexpected(p, "an operator or the end of the line");
         }
 }
 
@@ -565,8 +565,8 @@ int parse_ad(struct symbols *symbols, struct str text, enum classad_syntax synta
                 return p.error;
         }
         lex_next(&p.lx);
-        if (take_token(&p, TOKEN_BOX_OPEN, "'['") && attributes(&p, 0) && p.lx.kind != TOKEN_END)
-                unexpected(&p, "the end of the ad");
+        if (take_token(&p, TOKEN_BOX_OPEN, "'['") && parse_attributes(&p, 0) && p.lx.kind != TOKEN_END)
+                parse_unexpected(&p, "the end of the ad");
         return p.error;
 }
 
@@ -604,7 +604,7 @@ int parse_ad_part(struct symbols *symbols, struct str text, size_t *at, enum cla
         if ((size_t)(end - from) > CLASSAD_TEXT_MAX)
                 p.lx.end = from + CLASSAD_TEXT_MAX;
         lex_next(&p.lx);
-        if (take_token(&p, TOKEN_BOX_OPEN, "'['") && attributes(&p, 0))
+        if (take_token(&p, TOKEN_BOX_OPEN, "'['") && parse_attributes(&p, 0))
                 *at = (size_t)(p.lx.at - text.p); /* of the token behind the ad */
         else if (p.lx.end != end && p.lx.p == p.lx.end)
                 return too_long(err);

@@ -124,8 +124,8 @@ static bool time_literal(const struct xml *x, const struct node *nd)
 
 static void node(const struct xml *x, const struct node *nd, unsigned indent);
 
-static void attribute(const struct xml *x, symbol name, uint32_t spelling, const struct node *nd,
-                      unsigned indent)
+static void xml_print_attribute(const struct xml *x, symbol name, uint32_t spelling, const struct node *nd,
+                                unsigned indent)
 {
         struct buf text BUF_CLEANUP = {0};
 
@@ -143,7 +143,7 @@ static void nested(const struct xml *x, const struct node *nd, unsigned indent)
         for (uint32_t i = 0; i < nd->n; i++) {
                 const struct entry *e = &node_entries(nd)[i];
 
-                attribute(x, e->name, e->spelling, node_at(nd, e->at), indent + 4);
+                xml_print_attribute(x, e->name, e->spelling, node_at(nd, e->at), indent + 4);
         }
         buf_printf(x->out, "%*s</c>", (int)indent, "");
 }
@@ -179,7 +179,7 @@ void ad_print_xml(struct buf *out, const struct ad *ad, bool with_parents)
 
         buf_addz(out, "<c>\n");
         for (size_t i = 0; i < n; i++)
-                attribute(&x, all[i].name, all[i].spelling, all[i].nd, 4);
+                xml_print_attribute(&x, all[i].name, all[i].spelling, all[i].nd, 4);
         buf_addz(out, "</c>\n");
         free(all);
 }

@@ -17,7 +17,7 @@ struct ad_reader {
 #define BOM STR("\xef\xbb\xbf")
 
 /* The first character behind white space and comments, '\0' at the end; *at is moved to it. */
-static char peek(struct str text, size_t *at)
+static char read_peek(struct str text, size_t *at)
 {
         struct lex lx = {.p = text.p + *at, .end = text.p + text.n};
 
@@ -31,14 +31,14 @@ static char peek(struct str text, size_t *at)
 enum encoding encoding_of(struct str text)
 {
         size_t at = str_starts(text, BOM) ? BOM.n : 0;
-        char first = peek(text, &at), second;
+        char first = read_peek(text, &at), second;
 
         at++;
         switch (first) {
         case '<': return ENCODING_XML;
-        case '[': return peek(text, &at) == '{' ? ENCODING_JSON : ENCODING_NEW;
+        case '[': return read_peek(text, &at) == '{' ? ENCODING_JSON : ENCODING_NEW;
         case '{':
-                second = peek(text, &at);
+                second = read_peek(text, &at);
                 return second == '"' || second == '}' ? ENCODING_JSON : ENCODING_NEW;
         default: return ENCODING_OLD;
         }
@@ -82,7 +82,7 @@ static int next_new(struct ad_reader *r, struct ad **ret_ad, struct err *err)
         bool behind_ad = r->in_list; /* between two calls, a list stands behind one of its ads */
         char c;
 
-        while ((c = peek(r->text, &r->at)) == (r->in_list ? '}' : '{')) {
+        while ((c = read_peek(r->text, &r->at)) == (r->in_list ? '}' : '{')) {
                 r->in_list = !r->in_list;
                 behind_ad = false;
                 r->at++;
@@ -91,7 +91,7 @@ static int next_new(struct ad_reader *r, struct ad **ret_ad, struct err *err)
                 return fail_reading(r, err, "',' or '}' should stand between the ads of a list");
         if (behind_ad && c == ',') {
                 r->at++;
-                c = peek(r->text, &r->at);
+                c = read_peek(r->text, &r->at);
         }
         if (r->at < r->text.n)
                 return ad_parse_part(r->symbols, r->text, &r->at, CLASSAD_NEW, ret_ad, err);

@@ -21,16 +21,16 @@ static int fail_json(const struct json_reader *j, struct err *err, const char *w
         return at_position(j, j->at, CLASSAD_SYNTAX, err);
 }
 
-static int thing(struct build *b, const json_t *v, unsigned depth, uint32_t *ret, struct err *err);
+static int json_thing(struct build *b, const json_t *v, unsigned depth, uint32_t *ret, struct err *err);
 
-static int read_list(struct build *b, const json_t *v, unsigned depth, uint32_t *ret, struct err *err)
+static int json_read_list(struct build *b, const json_t *v, unsigned depth, uint32_t *ret, struct err *err)
 {
         size_t mark = build_list_begin(b);
         uint32_t at;
         int r;
 
         for (size_t i = 0; i < json_array_size(v); i++) {
-                r = thing(b, json_array_get(v, i), depth, &at, err);
+                r = json_thing(b, json_array_get(v, i), depth, &at, err);
                 if (r == 0)
                         r = build_member(b, at, err);
                 if (r)
@@ -40,7 +40,7 @@ static int read_list(struct build *b, const json_t *v, unsigned depth, uint32_t 
 }
 
 /* The attributes of an object, onto the stack. */
-static int attributes(struct build *b, const json_t *v, size_t mark, unsigned depth, struct err *err)
+static int json_attributes(struct build *b, const json_t *v, size_t mark, unsigned depth, struct err *err)
 {
         const json_t *object = v;
         const char *key;
@@ -52,7 +52,7 @@ static int attributes(struct build *b, const json_t *v, size_t mark, unsigned de
         json_object_foreach ((json_t *)object, key, value) {
                 r = build_name(b, str_of(key), &name, err);
                 if (r == 0)
-                        r = thing(b, value, depth, &at, err);
+                        r = json_thing(b, value, depth, &at, err);
                 if (r && depth == 1 && *key)
                         return err_prefix(err, r, "attribute %s", key);
                 if (r == 0)
@@ -73,7 +73,7 @@ static int text(struct build *b, struct str s, uint32_t *ret, struct err *err)
         return build_value(b, &(struct value){.type = VALUE_STRING, .string = s}, ret, err);
 }
 
-static int thing(struct build *b, const json_t *v, unsigned depth, uint32_t *ret, struct err *err)
+static int json_thing(struct build *b, const json_t *v, unsigned depth, uint32_t *ret, struct err *err)
 {
         struct value value = value_undefined();
         size_t mark = build_ad_begin(b);
@@ -83,9 +83,9 @@ static int thing(struct build *b, const json_t *v, unsigned depth, uint32_t *ret
                 return err_set(err, CLASSAD_TOO_DEEP, "nested too deep (the limit is %d)", CLASSAD_DEPTH_MAX);
         switch (json_typeof(v)) {
         case JSON_OBJECT:
-                r = attributes(b, v, mark, depth + 1, err);
+                r = json_attributes(b, v, mark, depth + 1, err);
                 return r ? r : build_ad_end(b, mark, ret, err);
-        case JSON_ARRAY: return read_list(b, v, depth + 1, ret, err);
+        case JSON_ARRAY: return json_read_list(b, v, depth + 1, ret, err);
         case JSON_STRING: return text(b, str_make(json_string_value(v), json_string_length(v)), ret, err);
         case JSON_INTEGER: value = value_integer(json_integer_value(v)); break;
         case JSON_REAL: value = value_real(json_real_value(v)); break;
@@ -117,7 +117,7 @@ static int object(struct json_reader *j, struct ad **ret_ad, struct err *err)
                 return at_position(j, j->at + (size_t)error.position, CLASSAD_SYNTAX, err);
         }
         build_init(&b, j->symbols);
-        r = attributes(&b, doc, 0, 1, err);
+        r = json_attributes(&b, doc, 0, 1, err);
         if (r) {
                 r = at_position(j, j->at, r, err);
         } else {
@@ -129,7 +129,7 @@ static int object(struct json_reader *j, struct ad **ret_ad, struct err *err)
         return r;
 }
 
-static char peek(struct json_reader *j)
+static char json_peek(struct json_reader *j)
 {
         while (j->at < j->text.n && strchr(" \t\r\n", j->text.p[j->at]) && j->text.p[j->at])
                 j->at++;
@@ -140,7 +140,7 @@ int json_reader_next(struct json_reader *j, struct ad **ret_ad, struct err *err)
 {
         char c;
 
-        while ((c = peek(j)) == (j->in_array ? ']' : '[')) {
+        while ((c = json_peek(j)) == (j->in_array ? ']' : '[')) {
                 j->in_array = !j->in_array;
                 j->behind_ad = false;
                 j->at++;
@@ -151,7 +151,7 @@ int json_reader_next(struct json_reader *j, struct ad **ret_ad, struct err *err)
                                          j->at < j->text.n ? "',' or ']' should stand behind an ad"
                                                            : "the text ends within an array");
                 j->at++;
-                c = peek(j);
+                c = json_peek(j);
         }
         j->behind_ad = true;
         if (c == '{')

@@ -124,7 +124,7 @@ static int fail_xml(struct xml_reader *x, const char *what)
         return here(x, CLASSAD_SYNTAX);
 }
 
-static int unexpected(struct xml_reader *x, const char *need)
+static int xml_unexpected(struct xml_reader *x, const char *need)
 {
         struct str name = name_here(x);
 
@@ -170,7 +170,7 @@ static int read_text(struct xml_reader *x)
 
                 switch (type) {
                 case XML_READER_TYPE_END_ELEMENT: return 0;
-                case XML_READER_TYPE_ELEMENT: return unexpected(x, "text");
+                case XML_READER_TYPE_ELEMENT: return xml_unexpected(x, "text");
                 case XML_READER_TYPE_TEXT:
                 case XML_READER_TYPE_CDATA:
                 case XML_READER_TYPE_WHITESPACE:
@@ -221,7 +221,7 @@ static int unescape(struct xml_reader *x, struct str s, struct buf *out)
         return 0;
 }
 
-static int number(struct xml_reader *x, bool real, uint32_t *ret)
+static int xml_number(struct xml_reader *x, bool real, uint32_t *ret)
 {
         struct str s = str_trim(buf_view(&x->text));
         struct value v = value_real(0);
@@ -240,7 +240,7 @@ static int number(struct xml_reader *x, bool real, uint32_t *ret)
         return build_value(&x->build, &v, ret, x->err);
 }
 
-static int string(struct xml_reader *x, uint32_t *ret)
+static int xml_string(struct xml_reader *x, uint32_t *ret)
 {
         struct buf s BUF_CLEANUP = {0};
         int r = unescape(x, buf_view(&x->text), &s);
@@ -280,14 +280,14 @@ static int boolean(struct xml_reader *x, uint32_t *ret)
                                x->err);
 }
 
-static int constant(struct xml_reader *x, struct value v, uint32_t *ret)
+static int xml_constant(struct xml_reader *x, struct value v, uint32_t *ret)
 {
         int r = read_nothing(x);
 
         return r ? r : build_value(&x->build, &v, ret, x->err);
 }
 
-static int thing(struct xml_reader *x, unsigned depth, uint32_t *ret);
+static int xml_thing(struct xml_reader *x, unsigned depth, uint32_t *ret);
 
 /* Moves to the next child element: true; false at the end of the present element, or on failure, told by
  * *ret_r. */
@@ -309,7 +309,7 @@ static bool child(struct xml_reader *x, int *ret_r)
         return false;
 }
 
-static int read_list(struct xml_reader *x, unsigned depth, uint32_t *ret)
+static int xml_read_list(struct xml_reader *x, unsigned depth, uint32_t *ret)
 {
         size_t mark = build_list_begin(&x->build);
         uint32_t at;
@@ -317,14 +317,15 @@ static int read_list(struct xml_reader *x, unsigned depth, uint32_t *ret)
 
         if (!libxml.p_xmlTextReaderIsEmptyElement(x->reader))
                 while (child(x, &r)) {
-                        if ((r = thing(x, depth, &at)) != 0 || (r = build_member(&x->build, at, x->err)) != 0)
+                        if ((r = xml_thing(x, depth, &at)) != 0 ||
+                            (r = build_member(&x->build, at, x->err)) != 0)
                                 return r;
                 }
         return r ? r : build_list_end(&x->build, mark, ret, x->err);
 }
 
 /* <a n="Name">value</a> */
-static int attribute(struct xml_reader *x, size_t mark, unsigned depth)
+static int xml_named_attribute(struct xml_reader *x, size_t mark, unsigned depth)
 {
         struct buf name BUF_CLEANUP = {0};
         struct entry entry;
@@ -332,7 +333,7 @@ static int attribute(struct xml_reader *x, size_t mark, unsigned depth)
         int r;
 
         if (!is(x, "a"))
-                return unexpected(x, "<a n=\"...\">");
+                return xml_unexpected(x, "<a n=\"...\">");
         if (!xml_attribute(x, "n"))
                 return fail_xml(x, "<a> needs a name: n=\"...\"");
         if ((r = count_text(x, x->text.n)) != 0 || (r = unescape(x, buf_view(&x->text), &name)) != 0)
@@ -341,26 +342,26 @@ static int attribute(struct xml_reader *x, size_t mark, unsigned depth)
                 return r;
         if (libxml.p_xmlTextReaderIsEmptyElement(x->reader) || !child(x, &r))
                 return r ? r : fail_xml(x, "an attribute without a value");
-        if ((r = thing(x, depth, &at)) != 0)
+        if ((r = xml_thing(x, depth, &at)) != 0)
                 return r;
         if (child(x, &r))
-                return unexpected(x, "the end of the attribute");
+                return xml_unexpected(x, "the end of the attribute");
         return r ? r : build_attribute(&x->build, mark, &entry, at, x->err);
 }
 
-static int attributes(struct xml_reader *x, size_t mark, unsigned depth)
+static int xml_attributes(struct xml_reader *x, size_t mark, unsigned depth)
 {
         int r = 0;
 
         if (libxml.p_xmlTextReaderIsEmptyElement(x->reader))
                 return 0;
         while (child(x, &r))
-                if ((r = attribute(x, mark, depth)) != 0)
+                if ((r = xml_named_attribute(x, mark, depth)) != 0)
                         return r;
         return r;
 }
 
-static int expression(struct xml_reader *x, uint32_t *ret)
+static int xml_expression(struct xml_reader *x, uint32_t *ret)
 {
         int r = build_expr(&x->build, buf_view(&x->text), ret, x->err);
 
@@ -377,19 +378,19 @@ static int simple(struct xml_reader *x, uint32_t *ret)
         while (kind < 6 && !is(x, names[kind]))
                 kind++;
         if (kind == 6)
-                return unexpected(x, "a value");
+                return xml_unexpected(x, "a value");
         if ((r = read_text(x)) != 0)
                 return r;
         switch (kind) {
         case 0:
-        case 1: return number(x, kind == 1, ret);
-        case 2: return string(x, ret);
-        case 3: return expression(x, ret);
+        case 1: return xml_number(x, kind == 1, ret);
+        case 2: return xml_string(x, ret);
+        case 3: return xml_expression(x, ret);
         default: return build_time(&x->build, kind == 4, str_trim(buf_view(&x->text)), ret, x->err);
         }
 }
 
-static int thing(struct xml_reader *x, unsigned depth, uint32_t *ret)
+static int xml_thing(struct xml_reader *x, unsigned depth, uint32_t *ret)
 {
         size_t mark = build_ad_begin(&x->build);
         int r;
@@ -398,17 +399,17 @@ static int thing(struct xml_reader *x, unsigned depth, uint32_t *ret)
                 return err_set(x->err, CLASSAD_TOO_DEEP, "nested too deep (the limit is %d)",
                                CLASSAD_DEPTH_MAX);
         if (is(x, "l"))
-                return read_list(x, depth + 1, ret);
+                return xml_read_list(x, depth + 1, ret);
         if (is(x, "c")) {
-                r = attributes(x, mark, depth + 1);
+                r = xml_attributes(x, mark, depth + 1);
                 return r ? r : build_ad_end(&x->build, mark, ret, x->err);
         }
         if (is(x, "b"))
                 return boolean(x, ret);
         if (is(x, "un"))
-                return constant(x, value_undefined(), ret);
+                return xml_constant(x, value_undefined(), ret);
         if (is(x, "er"))
-                return constant(x, value_error(), ret);
+                return xml_constant(x, value_error(), ret);
         return simple(x, ret);
 }
 
@@ -459,8 +460,8 @@ static int next_ad(struct xml_reader *x, struct ad **ret_ad)
                 if (type != XML_READER_TYPE_ELEMENT || is(x, "classads"))
                         continue;
                 if (!is(x, "c"))
-                        return unexpected(x, "<c>");
-                if ((r = attributes(x, 0, 1)) == 0)
+                        return xml_unexpected(x, "<c>");
+                if ((r = xml_attributes(x, 0, 1)) == 0)
                         *ret_ad = build_finish(&x->build);
                 return r;
         }

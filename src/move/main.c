@@ -110,7 +110,7 @@ struct owner {
 };
 
 /* Sends a sign of life each second, and ends the transfer when the agent is gone. */
-static int alive(void *arg)
+static int main_alive(void *arg)
 {
         struct owner *o = arg;
         struct pollfd p = {.fd = 0, .events = POLLRDHUP};
@@ -130,7 +130,7 @@ static int serve(struct options *o)
 {
         struct owner owner = {0};
 
-        o->config.alive = alive;
+        o->config.alive = main_alive;
         o->config.arg = &owner;
         for (;;) {
                 struct move_task task;
@@ -197,7 +197,7 @@ static int open_local(struct move_task *t, const char *file, struct buf *temp)
         return fd;
 }
 
-static bool read_sum(struct move_task *t, const char *hex)
+static bool main_read_sum(struct move_task *t, const char *hex)
 {
         size_t n;
 
@@ -236,7 +236,7 @@ static int by_hand(struct options *o, const char *op, const char *url, const cha
         t.size = o->size;
         snprintf(t.tag, sizeof(t.tag), "%d", (int)getpid());
         int r = 2, fd = open_local(&t, file, &temp);
-        if (!read_sum(&t, o->sha256)) {
+        if (!main_read_sum(&t, o->sha256)) {
                 fprintf(stderr, "drover-mover: --sha256 takes 64 hexadecimal digits\n");
         } else if (!read_credential(&t, o->credential)) {
                 r = 2;

@@ -11,7 +11,7 @@
 #include "base/system/clock.h"
 #include "move/curl_exchange.h"
 
-static bool handles(const struct mover_config *c, struct str scheme)
+static bool curl_handles(const struct mover_config *c, struct str scheme)
 {
         (void)c;
         return curl_scheme_in(CURL_SCHEMES, scheme);
@@ -171,37 +171,37 @@ static int shown(struct transfer *t, int (*fn)(struct transfer *t, struct err *e
         return r;
 }
 
-static int get_file(struct transfer *t, struct err *err)
+static int curl_get_file(struct transfer *t, struct err *err)
 {
         return shown(t, get_it, err);
 }
 
-static int put_file(struct transfer *t, struct err *err)
+static int curl_put_file(struct transfer *t, struct err *err)
 {
         return shown(t, curl_put, err);
 }
 
-static int probe(struct transfer *t, struct err *err)
+static int curl_probe(struct transfer *t, struct err *err)
 {
         return shown(t, probe_it, err);
 }
 
-static int stat_url(struct transfer *t, struct err *err)
+static int curl_stat_url(struct transfer *t, struct err *err)
 {
         return shown(t, curl_look, err);
 }
 
-static int remove_it(struct transfer *t, struct err *err)
+static int curl_remove_it(struct transfer *t, struct err *err)
 {
         return shown(t, curl_remove, err);
 }
 
-static int make_folder(struct transfer *t, struct err *err)
+static int curl_create_folder(struct transfer *t, struct err *err)
 {
         return shown(t, curl_make_folder, err);
 }
 
-static int list_folder(struct transfer *t, mover_listed_fn *fn, void *arg, struct err *err)
+static int curl_list_folder(struct transfer *t, mover_listed_fn *fn, void *arg, struct err *err)
 {
         struct curl_credential c;
         int r = curl_credential_init(&c, t, err);
@@ -214,7 +214,7 @@ static int list_folder(struct transfer *t, mover_listed_fn *fn, void *arg, struc
         return r;
 }
 
-static int pull(struct transfer *t, const struct mover_pull *p, struct err *err)
+static int curl_third_party_pull(struct transfer *t, const struct mover_pull *p, struct err *err)
 {
         struct curl_credential c;
         int r = curl_credential_init(&c, t, err);
@@ -227,7 +227,7 @@ static int pull(struct transfer *t, const struct mover_pull *p, struct err *err)
         return r;
 }
 
-static int space(struct transfer *t, uint64_t *ret_free, struct err *err)
+static int curl_free_space(struct transfer *t, uint64_t *ret_free, struct err *err)
 {
         struct curl_credential c;
         int r = curl_credential_init(&c, t, err);
@@ -240,5 +240,7 @@ static int space(struct transfer *t, uint64_t *ret_free, struct err *err)
         return r;
 }
 
-const struct mover_kind mover_curl = {"curl",    handles,     get_file,    put_file, probe, stat_url,
-                                      remove_it, make_folder, list_folder, pull,     space};
+const struct mover_kind mover_curl = {
+        "curl",           curl_handles,          curl_get_file,  curl_put_file,
+        curl_probe,       curl_stat_url,         curl_remove_it, curl_create_folder,
+        curl_list_folder, curl_third_party_pull, curl_free_space};

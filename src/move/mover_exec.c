@@ -45,7 +45,7 @@ static const char *program_of(const struct mover_config *c, struct str scheme)
         return NULL;
 }
 
-static bool handles(const struct mover_config *c, struct str scheme)
+static bool exec_handles(const struct mover_config *c, struct str scheme)
 {
         return scheme.n && program_of(c, scheme);
 }
@@ -191,7 +191,7 @@ static void read_facts(const json_t *o, struct move_facts *f)
                 snprintf(f->etag, sizeof(f->etag), "%s", etag);
 }
 
-static void read_sum(const json_t *o, struct sum *named)
+static void exec_read_sum(const json_t *o, struct sum *named)
 {
         BUF_CLEANUP struct buf text = {0};
         const char *hex = json_string_value(json_object_get(o, "adler32"));
@@ -224,7 +224,7 @@ static void take_line(struct helper *x, struct str line)
 
                 x->echoed = op && !strcmp(op, x->op);
                 read_facts(o, &t->found);
-                read_sum(o, &t->named);
+                exec_read_sum(o, &t->named);
                 const json_t *left = json_object_get(o, "free");
                 if (json_is_integer(left) && json_integer_value(left) >= 0)
                         x->free_bytes = (uint64_t)json_integer_value(left);
@@ -371,23 +371,23 @@ static int run_known(struct transfer *t, const char *op, struct err *err)
         return r == 0 && !echoed ? err_set(err, MOVER_REFUSED, "its program does not know how to %s", op) : r;
 }
 
-static int stat_url(struct transfer *t, struct err *err)
+static int exec_stat_url(struct transfer *t, struct err *err)
 {
         t->named = (struct sum){SUM_NONE, ""};
         return run_known(t, "look", err);
 }
 
-static int remove_it(struct transfer *t, struct err *err)
+static int exec_remove(struct transfer *t, struct err *err)
 {
         return run_known(t, "rm", err);
 }
 
-static int make_folder(struct transfer *t, struct err *err)
+static int exec_make_folder(struct transfer *t, struct err *err)
 {
         return run_known(t, "mkdir", err);
 }
 
-static int space(struct transfer *t, uint64_t *ret_free, struct err *err)
+static int exec_space(struct transfer *t, uint64_t *ret_free, struct err *err)
 {
         bool echoed = false;
         uint64_t bytes = MOVE_SIZE_ANY;
@@ -400,7 +400,7 @@ static int space(struct transfer *t, uint64_t *ret_free, struct err *err)
         return r;
 }
 
-static int get_file(struct transfer *t, struct err *err)
+static int exec_get_file(struct transfer *t, struct err *err)
 {
         int r = transfer_restart(t);
 
@@ -413,7 +413,7 @@ static int get_file(struct transfer *t, struct err *err)
         return r;
 }
 
-static int put_file(struct transfer *t, struct err *err)
+static int exec_put_file(struct transfer *t, struct err *err)
 {
         int r = lseek(t->fd, (off_t)t->task->at, SEEK_SET) < 0 ? -errno : run_transfer(t, err);
 
@@ -426,11 +426,11 @@ static int put_file(struct transfer *t, struct err *err)
 }
 
 const struct mover_kind mover_exec = {.name = "exec",
-                                      .handles = handles,
-                                      .get = get_file,
-                                      .put = put_file,
+                                      .handles = exec_handles,
+                                      .get = exec_get_file,
+                                      .put = exec_put_file,
                                       .probe = run_transfer,
-                                      .look = stat_url,
-                                      .remove = remove_it,
-                                      .make_folder = make_folder,
-                                      .space = space};
+                                      .look = exec_stat_url,
+                                      .remove = exec_remove,
+                                      .make_folder = exec_make_folder,
+                                      .space = exec_space};

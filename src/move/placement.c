@@ -162,7 +162,7 @@ static void look_at_getter(struct work *w)
 }
 
 /* 0; -EPIPE: the getter is not there any more; -ETIMEDOUT: this try has taken too long. */
-static int alive(void *arg)
+static int placement_alive(void *arg)
 {
         struct work *w = arg;
         struct move_answer a;
@@ -292,7 +292,7 @@ static int drain(struct work *w, struct err *err)
         uint64_t at = 0;
         long n;
 
-        while ((n = flow_wait(w->flow, at, WINDOW / 4, alive, w)) > 0)
+        while ((n = flow_wait(w->flow, at, WINDOW / 4, placement_alive, w)) > 0)
                 flow_sent(w->flow, at += (uint64_t)n);
         w->now = at;
         return n < 0 ? getter_failed(w, (int)n, err) : 0;
@@ -348,7 +348,7 @@ static int at_url(struct work *w, const char *url,
         struct move_task task;
 
         task_make(w, MOVE_PROBE, url, &task);
-        c.alive = alive;
+        c.alive = placement_alive;
         c.arg = w;
         int r = transfer_with(&c, &task, ret_transfer, call, arg, err);
         move_task_deinit(&task);
@@ -396,7 +396,7 @@ static int put_size(struct work *w, const char *url, int fd, uint64_t size, stru
         task.size = size;
         task.tries = size > WINDOW ? 1 : PUT_TRIES;
         c.flow = transfer_streams(&c, url) ? w->flow : NULL;
-        c.alive = alive;
+        c.alive = placement_alive;
         c.arg = w;
         transfer_run(&c, &task, fd, &answer);
         move_task_deinit(&task);
@@ -416,7 +416,7 @@ static int wait_for_all(struct work *w, uint64_t *ret_size)
         long n = 1;
 
         while (!flow_ended(w->flow, &a) && n > 0)
-                n = flow_wait(w->flow, UINT64_MAX - 1, 1, alive, w);
+                n = flow_wait(w->flow, UINT64_MAX - 1, 1, placement_alive, w);
         if (n < 0)
                 return (int)n;
         if (!flow_ended(w->flow, &a) || a.status != MOVE_DONE)
@@ -451,7 +451,7 @@ static int stream(struct work *w, const struct pair *f, struct err *err)
         if (r < 0)
                 r = err_set(err, MOVER_AGAIN, "no room for it here: %s", strerror(-r));
         else
-                r = flow_size(w->flow, &size, alive, w);
+                r = flow_size(w->flow, &size, placement_alive, w);
         if (r == 0 && (size == MOVE_SIZE_ANY || !at_once))
                 r = wait_for_all(w, &size);
         w->now_size = size;
@@ -552,7 +552,7 @@ static int read_copy(struct work *w, const char *url, const char *adler32, struc
 }
 
 /* 0: the file is there, by its server's word and checksum. Else the bytes have to go through here. */
-static int pull(struct work *w, const struct pair *f, struct err *err)
+static int placement_pull(struct work *w, const struct pair *f, struct err *err)
 {
         MEM_CLEANUP char *source = plain_url(f->src);
         const struct placement_credential *c = credential_for(w->p, source);
@@ -641,7 +641,7 @@ static int try_pair(struct work *w, const struct pair *f, struct err *err)
         if (may_pull(w, f)) {
                 struct err why = {""};
 
-                r = pull(w, f, &why);
+                r = placement_pull(w, f, &why);
                 if (r == 0)
                         return 0;
         }
@@ -784,7 +784,7 @@ static int try_ways(struct work *w, struct ways *ways, struct err *err)
         return worst;
 }
 
-static int pause_for(struct work *w, uint64_t ms)
+static int placement_pause_for(struct work *w, uint64_t ms)
 {
         int64_t end = now_ms() + (int64_t)ms;
         int r = 0;
@@ -792,7 +792,7 @@ static int pause_for(struct work *w, uint64_t ms)
         w->try_end_ms = INT64_MAX;
         while (r == 0 && now_ms() < end) {
                 poll(NULL, 0, 100);
-                r = alive(w);
+                r = placement_alive(w);
         }
         return r;
 }
@@ -835,7 +835,7 @@ static int do_file(struct work *w, const struct pair *f, struct err *err)
         while (r == MOVER_AGAIN && n < tries && (n == 0 || time_left(w, wait))) {
                 struct err one = {""};
 
-                if (n++ > 0 && (r = pause_for(w, wait)) < 0)
+                if (n++ > 0 && (r = placement_pause_for(w, wait)) < 0)
                         break;
                 wait = n < 2 ? wait : wait * 2 > LATER_MS ? LATER_MS : wait * 2;
                 int64_t now = now_ms();
@@ -920,8 +920,8 @@ static int call_list(struct transfer *t, const struct mover_kind *k, void *arg, 
 }
 
 /* Lists a folder into pairs. src and dest end with a slash; dest may be NULL. */
-static int list_folder(struct work *w, const char *src, const char *dest, const char *pattern, int depth,
-                       struct err *err)
+static int placement_list_folder(struct work *w, const char *src, const char *dest, const char *pattern,
+                                 int depth, struct err *err)
 {
         struct listing l = {.w = w, .pattern = pattern, .src = src, .dest = dest};
         struct transfer t;
@@ -943,7 +943,8 @@ static int list_folder(struct work *w, const char *src, const char *dest, const 
                 if (dest)
                         buf_printf(&to, "%s%s/", dest, l.folders[i]);
                 if (r == 0)
-                        r = list_folder(w, buf_z(&from), dest ? buf_z(&to) : NULL, NULL, depth + 1, err);
+                        r = placement_list_folder(w, buf_z(&from), dest ? buf_z(&to) : NULL, NULL, depth + 1,
+                                                  err);
                 free(l.folders[i]);
         }
         free(l.folders);
@@ -973,7 +974,7 @@ static int find_files(struct work *w, struct err *err)
                         return err_set(
                                 err, MOVER_REFUSED,
                                 "folders are not removed with what is in them; %.300s* means its files", src);
-                int r = list_folder(w, above, dest, last.n ? pattern : NULL, 0, err);
+                int r = placement_list_folder(w, above, dest, last.n ? pattern : NULL, 0, err);
                 return r == 0 && last.n && w->file_count == 0
                                ? err_set(err, MOVER_REFUSED, "no file of %.300s fits %.200s", above, pattern)
                                : r;
@@ -993,7 +994,7 @@ static int find_all(struct work *w, struct err *err)
 
         for (uint32_t n = 1;; n++, wait *= 2) {
                 r = find_files(w, err);
-                if (r != MOVER_AGAIN || n == tries || !time_left(w, wait) || pause_for(w, wait) < 0)
+                if (r != MOVER_AGAIN || n == tries || !time_left(w, wait) || placement_pause_for(w, wait) < 0)
                         return r;
                 for (size_t i = 0; i < w->file_count; i++) {
                         free(w->files[i].src);

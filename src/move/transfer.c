@@ -190,7 +190,8 @@ static int compare_checksum(struct transfer *t, unsigned char sum[32], struct er
         return 0;
 }
 
-static int get_file(struct transfer *t, const struct mover_kind *k, struct move_answer *a, struct err *err)
+static int transfer_get_file(struct transfer *t, const struct mover_kind *k, struct move_answer *a,
+                             struct err *err)
 {
         int r = t->resumable ? 0 : transfer_restart(t);
 
@@ -245,7 +246,8 @@ static int check_transfer(struct transfer *t, struct move_answer *a)
         return 0;
 }
 
-static int probe(struct transfer *t, const struct mover_kind *k, struct move_answer *a, struct err *err)
+static int transfer_probe(struct transfer *t, const struct mover_kind *k, struct move_answer *a,
+                          struct err *err)
 {
         int r = k->probe(t, err);
         uint64_t latency_us = t->latency_us;
@@ -261,8 +263,8 @@ static int attempt(struct transfer *t, const struct mover_kind *k, struct move_a
         struct stat st;
 
         switch (t->task->op) {
-        case MOVE_GET: return get_file(t, k, a, err);
-        case MOVE_PROBE: return probe(t, k, a, err);
+        case MOVE_GET: return transfer_get_file(t, k, a, err);
+        case MOVE_PROBE: return transfer_probe(t, k, a, err);
         case MOVE_CHECK: return check_transfer(t, a);
         case MOVE_COPY: return copy_data(t, a);
         case MOVE_PUT: break;
@@ -290,7 +292,7 @@ static int errno_of(int outcome)
 }
 
 /* Waits before the next attempt; it ends early, with -ECANCELED, when nobody wants the answer any more. */
-static int pause_for(struct transfer *t, uint64_t ms)
+static int transfer_pause_for(struct transfer *t, uint64_t ms)
 {
         int64_t end = clock_mono_ns() / 1000000 + (int64_t)ms;
 
@@ -357,7 +359,7 @@ static void all_attempts(struct transfer *t, const struct mover_kind *k, struct 
         int r = MOVER_AGAIN;
 
         while (r == MOVER_AGAIN && a->tries < tries) {
-                if (a->tries > 0 && (r = pause_for(t, wait)) < 0)
+                if (a->tries > 0 && (r = transfer_pause_for(t, wait)) < 0)
                         break;
                 if (a->tries++ > 0)
                         wait = wait * 2 > LATER_MS ? LATER_MS : wait * 2;

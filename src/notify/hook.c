@@ -96,7 +96,7 @@ static void set_up(CURL *c, struct talk *t, const struct notify_message *m, stru
         curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
 }
 
-static enum notify_result judge(const struct talk *t, CURLcode code, long status, struct err *why)
+static enum notify_result hook_judge(const struct talk *t, CURLcode code, long status, struct err *why)
 {
         if (t->refused && code != CURLE_OK) {
                 err_set(why, -EACCES,
@@ -138,7 +138,7 @@ enum notify_result hook_send(const struct notify_config *config, const struct no
         set_up(c, &t, m, h);
         code = curl_easy_perform(c);
         curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &status);
-        result = judge(&t, code, status, why);
+        result = hook_judge(&t, code, status, why);
         curl_slist_free_all(h);
         curl_easy_cleanup(c);
         return result;

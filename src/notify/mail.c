@@ -121,7 +121,7 @@ static int wait_end(pid_t pid, int64_t timeout_ms, const struct notify_stop *s, 
         return r;
 }
 
-static enum notify_result judge(int r, int status, int said, const char *program, struct err *why)
+static enum notify_result mail_judge(int r, int status, int said, const char *program, struct err *why)
 {
         char text[SAID_MAX + 1];
         ssize_t n = pread(said, text, SAID_MAX, 0);
@@ -165,7 +165,7 @@ enum notify_result mail_send(const struct notify_config *config, const struct no
                 goto out;
         }
         r = wait_end(pid, config->timeout_ms, s, &status);
-        result = judge(r, status, said, config->mailer[0], why);
+        result = mail_judge(r, status, said, config->mailer[0], why);
 out:
         if (in >= 0)
                 close(in);

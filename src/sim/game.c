@@ -14,12 +14,12 @@
 #define DRAIN_STEPS_MAX 400000u
 
 /* ---- the world's end of the connections */
-static unsigned session_of(void *arg, const char *agent)
+static unsigned game_session_of(void *arg, const char *agent)
 {
         return game_agent_named(arg, agent)->session;
 }
 
-static void on_leave(void *arg, struct sim_action *a)
+static void game_on_leave(void *arg, struct sim_action *a)
 {
         struct game *g = arg;
         const struct game_agent *to = game_agent_named(g, a->agent);
@@ -85,7 +85,7 @@ static void on_settings(void *arg, struct core *c)
 }
 
 static const struct sim_world_ops world_ops = {
-        .session = session_of, .leave = on_leave, .settings = on_settings};
+        .session = game_session_of, .leave = game_on_leave, .settings = on_settings};
 
 /* ---- the course of the game */
 static uint64_t maybe_snapshot(struct game *g)

@@ -89,7 +89,7 @@ static unsigned licences_of(struct core *c, struct ad *ad)
 }
 
 /* The files that the job reads. */
-static unsigned files_of(struct core *c, struct ad *ad)
+static unsigned game_agent_files_of(struct core *c, struct ad *ad)
 {
         struct str list = STR_NONE, one;
         unsigned files = 0;
@@ -158,7 +158,7 @@ static void attempt_take(struct game *g, struct game_agent *a, const struct sim_
         t.cpus = (unsigned)asked(core, ad, "RequestCpus", 1);
         t.memory = (unsigned)asked(core, ad, "RequestMemory", 0);
         t.licences = licences_of(core, ad);
-        t.files = files_of(core, ad);
+        t.files = game_agent_files_of(core, ad);
         ad_free(ad);
         check_down(g, a, as, t.files);
         while (t.queue + 1 < a->queue_count && strcmp(as->queue, queue_names[t.queue]) != 0)
@@ -174,7 +174,7 @@ static void attempt_take(struct game *g, struct game_agent *a, const struct sim_
 }
 
 /* ---- messages from the agent */
-static void offer(struct game *g, struct game_agent *a, unsigned queue)
+static void game_agent_offer(struct game *g, struct game_agent *a, unsigned queue)
 {
         struct game_queue *q = &a->queues[queue];
         char ad[256];
@@ -193,7 +193,7 @@ static void offer(struct game *g, struct game_agent *a, unsigned queue)
 }
 
 /* Reports the distances of the stores, and which of them do not answer. */
-static void tell_links(struct game *g, struct game_agent *a, bool all)
+static void game_agent_tell_links(struct game *g, struct game_agent *a, bool all)
 {
         struct core_link links[GAME_STORES] = {
                 {STR("near"), 1000, 100000000ull << game_below(g, 3), 0},
@@ -217,7 +217,7 @@ static void store_turns(struct game *g, struct game_agent *a, unsigned store)
         a->down[store] = !a->down[store];
         GAME_TRACE(g, "store %u %s %s", store, a->down[store] ? "is silent for" : "answers", a->name);
         a->down_turn[store] = sim_world_turns(g->world);
-        tell_links(g, a, false);
+        game_agent_tell_links(g, a, false);
 }
 
 /* Reports the held files and the distances of the stores: everything after a connection, else a change. */
@@ -241,7 +241,7 @@ static void tell_data(struct game *g, struct game_agent *a, bool all)
         }
         core_cache_delta(sim_world_core(g->world), a->name, came, came_count, went, went_count, all);
         if (all || game_chance(g, 20))
-                tell_links(g, a, all);
+                game_agent_tell_links(g, a, all);
 }
 
 static void report(struct game *g, const struct game_agent *a, const struct attempt *t)
@@ -307,7 +307,7 @@ static void connect(struct game *g, struct game_agent *a)
         free(sets);
         tell_data(g, a, true);
         for (unsigned k = 0; k < a->queue_count; k++)
-                offer(g, a, k);
+                game_agent_offer(g, a, k);
 }
 
 static void disconnect(struct game *g, struct game_agent *a)
@@ -507,7 +507,7 @@ static void live(struct game *g, struct game_agent *a)
                 tell_data(g, a, false);
         for (unsigned k = 0; a->connected && k < a->queue_count; k++)
                 if (a->queues[k].offer_wanted)
-                        offer(g, a, k);
+                        game_agent_offer(g, a, k);
 }
 
 void game_agents_step(struct game *g)

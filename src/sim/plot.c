@@ -99,7 +99,7 @@ static void add_label(struct buf *out, double x, double y, const char *anchor, c
 }
 
 /* 1200000 is 1.2M: the label must be read at a glance. */
-static void add_number(char room[32], double v)
+static void plot_add_number(char room[32], double v)
 {
         static const struct {
                 double unit;
@@ -123,7 +123,7 @@ static void add_tick(struct buf *out, const struct axis *x, const struct axis *y
         double at = value_on(a, a->log ? pow(10, v) : v);
         char text[32];
 
-        add_number(text, a->log ? pow(10, v) : v);
+        plot_add_number(text, a->log ? pow(10, v) : v);
         if (vertical) {
                 buf_printf(out, "<path d=\"M%.1f %.1fH%.1f\" class=\"grid\"/>\n", x->at, at,
                            x->at + x->length);

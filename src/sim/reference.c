@@ -80,7 +80,7 @@ static bool end_before(const struct heap_node *x, const struct heap_node *y)
         return a->end_ms != b->end_ms ? a->end_ms < b->end_ms : a->job < b->job;
 }
 
-static struct room room_of(const struct reference *r, uint32_t job)
+static struct room reference_room_of(const struct reference *r, uint32_t job)
 {
         return (struct room){r->w->jobs[job].cpus, r->w->jobs[job].memory_mib};
 }
@@ -170,7 +170,7 @@ static void start_job(struct reference *r, struct waiting *x, struct place *p)
         if (p->running)
                 p->running->prev = s;
         p->running = s;
-        add_room(&p->free, room_of(r, x->job), -1);
+        add_room(&p->free, reference_room_of(r, x->job), -1);
         heap_put(&r->ends, &s->node);
         r->times[x->job].started = r->now_ms;
         r->times[x->job].cluster = p->cluster;
@@ -190,7 +190,7 @@ static void end_job(struct reference *r, struct running *s)
                 p->running = s->next;
         if (s->next)
                 s->next->prev = s->prev;
-        add_room(&p->free, room_of(r, s->job), 1);
+        add_room(&p->free, reference_room_of(r, s->job), 1);
         r->times[s->job].ended = r->now_ms;
         user_takes(r, s->job, -1);
         r->used_cpu_s += (double)r->w->jobs[s->job].cpus * (double)run_ms(r, s->job, p) / 1000;
@@ -207,7 +207,7 @@ static struct place *place_now(const struct reference *r, uint32_t job, const st
         for (size_t i = 0; i < r->place_count; i++) {
                 struct place *p = &r->places[i];
 
-                if (p == but || !room_fits(room_of(r, job), p->free))
+                if (p == but || !room_fits(reference_room_of(r, job), p->free))
                         continue;
                 if (!best || p->speed > best->speed ||
                     (p->speed == best->speed && p->free.cpus < best->free.cpus))
@@ -245,7 +245,7 @@ static void shadow_at(const struct reference *r, uint32_t job, struct place *p, 
 {
         struct running **ends = NULL;
         size_t count = 0, cap = 0;
-        struct room have = p->free, need = room_of(r, job);
+        struct room have = p->free, need = reference_room_of(r, job);
 
         for (struct running *s = p->running; s; s = s->next) {
                 MEM_GROW(ends, cap, count + 1);
@@ -254,7 +254,7 @@ static void shadow_at(const struct reference *r, uint32_t job, struct place *p, 
         if (count)
                 qsort(ends, count, sizeof(struct running *), by_expected);
         for (size_t i = 0; i < count && !room_fits(need, have); i++) {
-                add_room(&have, room_of(r, ends[i]->job), 1);
+                add_room(&have, reference_room_of(r, ends[i]->job), 1);
                 ret->at_ms = ends[i]->expected_ms;
         }
         add_room(&have, need, -1);
@@ -269,7 +269,7 @@ static void reserve(const struct reference *r, uint32_t job, struct shadow *ret)
 
         *ret = (struct shadow){.at_ms = INT64_MAX};
         for (size_t i = 0; i < r->place_count; i++) {
-                if (!room_fits(room_of(r, job), r->places[i].all))
+                if (!room_fits(reference_room_of(r, job), r->places[i].all))
                         continue;
                 s.at_ms = r->now_ms;
                 shadow_at(r, job, &r->places[i], &s);
@@ -281,7 +281,7 @@ static void reserve(const struct reference *r, uint32_t job, struct shadow *ret)
 /* Starts the job if that does not delay the one with the reservation. */
 static void backfill(struct reference *r, struct waiting *x, struct shadow *s)
 {
-        struct room need = room_of(r, x->job);
+        struct room need = reference_room_of(r, x->job);
         struct place *p = place_now(r, x->job, s->place);
         bool ends_before = r->now_ms + expected_ms(r, x->job, s->place) <= s->at_ms;
 
@@ -371,15 +371,16 @@ static void plan_job(struct reference *r, struct waiting *x)
                 struct place *p = &r->places[i];
                 int64_t at_ms;
 
-                if (!room_fits(room_of(r, x->job), p->all))
+                if (!room_fits(reference_room_of(r, x->job), p->all))
                         continue;
-                at_ms = plan_find(p, room_of(r, x->job), expected_ms(r, x->job, p));
+                at_ms = plan_find(p, reference_room_of(r, x->job), expected_ms(r, x->job, p));
                 if (at_ms < x->start_ms || (at_ms == x->start_ms && p->speed > x->place->speed)) {
                         x->start_ms = at_ms;
                         x->place = p;
                 }
         }
-        plan_take(x->place, x->start_ms, x->start_ms + expected_ms(r, x->job, x->place), room_of(r, x->job));
+        plan_take(x->place, x->start_ms, x->start_ms + expected_ms(r, x->job, x->place),
+                  reference_room_of(r, x->job));
 }
 
 /* Steps that are over; the first one left is of now. */
@@ -406,7 +407,7 @@ static void plan_anew(struct reference *r)
                 plan_step(p, 0, r->now_ms, p->all);
                 for (struct running *s = p->running; s; s = s->next)
                         if (s->expected_ms > r->now_ms)
-                                plan_take(p, r->now_ms, s->expected_ms, room_of(r, s->job));
+                                plan_take(p, r->now_ms, s->expected_ms, reference_room_of(r, s->job));
         }
         for (size_t i = 0; i < r->queue_count; i++)
                 plan_job(r, &r->queue[i]);
@@ -457,7 +458,7 @@ static int check_options(const struct sim_reference_options *o, struct err *err)
 
 static const struct sim_workload *sorted_workload; /* qsort has no argument to hand on */
 
-static int by_submission(const void *x, const void *y)
+static int reference_by_submission(const void *x, const void *y)
 {
         uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
         int64_t m = sorted_workload->jobs[a].submit_ms, n = sorted_workload->jobs[b].submit_ms;
@@ -472,7 +473,7 @@ static uint32_t *arrivals_of(const struct sim_workload *w)
         for (size_t i = 0; i < w->job_count; i++)
                 jobs[i] = (uint32_t)i;
         sorted_workload = w;
-        qsort(jobs, w->job_count, sizeof(*jobs), by_submission);
+        qsort(jobs, w->job_count, sizeof(*jobs), reference_by_submission);
         /* Of those submitted together the first one has the time. */
         return jobs;
 }
@@ -504,7 +505,7 @@ static void make_reservation(struct reference *r)
         r->times = r->o->times ? r->o->times : mem_array(NULL, n + 1, sizeof(*r->times));
 }
 
-static void clean(struct reference *r)
+static void reference_clean(struct reference *r)
 {
         for (size_t i = 0; i < r->place_count; i++)
                 free(r->places[i].steps);
@@ -571,7 +572,7 @@ static void show_progress(const struct reference *r, uint64_t *turns, int64_t *s
                        &(struct sim_progress){r->ended, r->w->job_count, r->queue_count, r->now_ms});
 }
 
-static void play(struct reference *r)
+static void reference_play(struct reference *r)
 {
         uint32_t *arrivals = arrivals_of(r->w);
         size_t next = 0, n = r->w->job_count;
@@ -607,13 +608,13 @@ int sim_reference_run(const struct sim_reference_options *o, struct sim_measures
         if (e != 0)
                 return e;
         make_reservation(&r);
-        play(&r);
+        reference_play(&r);
         sim_measure_jobs(&m, o->workload, r.times, sim_site_cpus(o->site), r.used_cpu_s);
         m.energy_j += sim_site_idle_watts(o->site) * m.makespan_s;
         m.node_hours = (double)sim_site_agents(o->site) * m.makespan_s / 3600; /* all are always there */
         m.cost = sim_site_price(o->site) * m.makespan_s / 3600;
         m.wall_s = (double)(clock_mono_ns() - from) / 1e9;
-        clean(&r);
+        reference_clean(&r);
         *ret = m;
         return 0;
 }

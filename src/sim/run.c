@@ -74,14 +74,14 @@ static void ring(struct run *r, struct timer *t)
 }
 
 /* ---- the world's end of the connections */
-static unsigned session_of(void *arg, const char *agent)
+static unsigned run_session_of(void *arg, const char *agent)
 {
         const struct run *r = arg;
 
         return ((const struct place *)map_get(r->places_by_name, str_of(agent)))->session;
 }
 
-static void on_leave(void *arg, struct sim_action *a)
+static void run_on_leave(void *arg, struct sim_action *a)
 {
         struct run *r = arg;
 
@@ -89,11 +89,11 @@ static void on_leave(void *arg, struct sim_action *a)
         sim_action_deinit(a);
 }
 
-static const struct sim_world_ops world_ops = {session_of, on_leave};
+static const struct sim_world_ops world_ops = {run_session_of, run_on_leave};
 
 /* ---- making it */
 /* Returns how many such jobs an agent of the cluster can run at once. */
-static uint64_t room_of(const struct sim_cluster *c, const struct sim_job *j)
+static uint64_t run_room_of(const struct sim_cluster *c, const struct sim_job *j)
 {
         uint64_t cpus = c->cpus / j->cpus, memory = j->memory_mib ? c->memory_mib / j->memory_mib : cpus;
 
@@ -113,7 +113,7 @@ static int check_fits(const struct run *r, struct err *err)
 
                         cpus = c->cpus > cpus ? c->cpus : cpus;
                         memory = c->memory_mib > memory ? c->memory_mib : memory;
-                        room += c->agents * room_of(c, j);
+                        room += c->agents * run_room_of(c, j);
                 }
                 if (room == 0)
                         return err_set(
@@ -226,7 +226,7 @@ static int make_world(struct run *r, struct err *err)
         return 0;
 }
 
-static void clean(struct run *r)
+static void run_clean(struct run *r)
 {
         run_cloud_free(r);
         if (r->places)
@@ -255,7 +255,7 @@ struct arrivals {
 
 static const struct sim_workload *sorted_workload; /* qsort has no argument to hand on */
 
-static int by_submission(const void *x, const void *y)
+static int run_by_submission(const void *x, const void *y)
 {
         uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
         int64_t m = sorted_workload->jobs[a].submit_ms, n = sorted_workload->jobs[b].submit_ms;
@@ -270,7 +270,7 @@ static void arrivals_init(struct arrivals *a, const struct sim_workload *w)
                 if (w->jobs[i].together && !w->jobs[i].waits)
                         a->jobs[a->count++] = (uint32_t)i;
         sorted_workload = w;
-        qsort(a->jobs, a->count, sizeof(*a->jobs), by_submission);
+        qsort(a->jobs, a->count, sizeof(*a->jobs), run_by_submission);
 }
 
 static int64_t arrivals_next(const struct arrivals *a, const struct sim_workload *w)
@@ -371,7 +371,7 @@ static bool only_lost(const struct run *r, struct lost *l)
         return l->too_many > 0;
 }
 
-static int play(struct run *r, struct err *err)
+static int run_play(struct run *r, struct err *err)
 {
         struct arrivals arrivals;
         struct look l = {.turns = 0};
@@ -442,7 +442,7 @@ int sim_run(const struct sim_run_options *o, struct sim_measures *ret, struct er
         int e = make_world(&r, err);
 
         if (e == 0)
-                e = play(&r, err);
+                e = run_play(&r, err);
         if (e == 0) {
                 give_times(&r);
                 run_cloud_end(&r, run_now(&r) - START_MS);
@@ -457,6 +457,6 @@ int sim_run(const struct sim_run_options *o, struct sim_measures *ret, struct er
         } else {
                 sim_measures_deinit(&m);
         }
-        clean(&r);
+        run_clean(&r);
         return e;
 }

@@ -22,7 +22,7 @@ static void add_inputs(const struct run *r, const struct sim_job *j, struct buf 
         }
 }
 
-static void add_number(struct submission_part *p, struct buf *room, const char *name, uint64_t value)
+static void run_jobs_add_number(struct submission_part *p, struct buf *room, const char *name, uint64_t value)
 {
         size_t from = room->n;
 
@@ -38,13 +38,13 @@ static void add_attributes(const struct sim_job *j, struct submission_part *p, s
         buf_room(room, 256);
         buf_printf(room, "\"/sim/p%u\"", j->program);
         submission_add_attribute(p, STR("Cmd"), buf_view(room), false);
-        add_number(p, room, "RequestCpus", j->cpus);
+        run_jobs_add_number(p, room, "RequestCpus", j->cpus);
         if (j->memory_mib)
-                add_number(p, room, "RequestMemory", j->memory_mib);
+                run_jobs_add_number(p, room, "RequestMemory", j->memory_mib);
         if (j->set)
-                add_number(p, room, "SetSize", j->set);
+                run_jobs_add_number(p, room, "SetSize", j->set);
         if (j->asked_s)
-                add_number(p, room, "AllowedExecuteDuration", j->asked_s);
+                run_jobs_add_number(p, room, "AllowedExecuteDuration", j->asked_s);
         from = room->n;
         buf_printf(room, "\"https://store%u.sim/out\"", j->home);
         if (j->outputs.count)

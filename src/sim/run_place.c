@@ -102,7 +102,7 @@ static void note_held(void *arg, uint64_t file, uint64_t bytes)
         p->came[p->came_count++] = (struct core_file){file, bytes};
 }
 
-static void tell_links(struct run *r, struct place *p)
+static void run_place_tell_links(struct run *r, struct place *p)
 {
         struct core_link *links = mem_zalloc(r->site->count * sizeof(*links));
         char(*names)[16] = mem_zalloc(r->site->count * sizeof(*names));
@@ -140,7 +140,7 @@ void run_place_start(struct run *r, struct place *p)
         p->came_count = p->went_count = 0;
         core_agent_connected(core, p->name);
         core_inventory(core, p->name, NULL, 0, NULL, NULL);
-        tell_links(r, p);
+        run_place_tell_links(r, p);
         cache_policy_each(&p->cache, note_held, p);
         core_cache_delta(core, p->name, p->came, p->came_count, NULL, 0, true);
         p->came_count = 0;
@@ -227,7 +227,7 @@ static void cut_ends(struct run *r, struct place *p)
         p->renewed = run_now(r);
         core_agent_connected(core, p->name);
         core_inventory(core, p->name, has, count, NULL, NULL);
-        tell_links(r, p);
+        run_place_tell_links(r, p);
         p->came_count = p->went_count = 0;
         cache_policy_each(&p->cache, note_held, p);
         core_cache_delta(core, p->name, p->came, p->came_count, NULL, 0, true);
@@ -325,7 +325,7 @@ void run_outage_timer(struct run *r, struct outage *o)
 }
 
 /* ---- messages from an agent */
-static void offer(struct run *r, struct place *p)
+static void run_place_offer(struct run *r, struct place *p)
 {
         char ad[320];
         const struct sim_cluster *c = p->cluster;
@@ -357,7 +357,7 @@ void run_places_tell(struct run *r)
                                          p->went_count, false);
                 p->came_count = p->went_count = 0;
                 if (p->offer_wanted)
-                        offer(r, p);
+                        run_place_offer(r, p);
         }
         r->dirty_count = 0;
 }

@@ -291,7 +291,7 @@ static int read_links(struct sim_site *s, struct sim_cluster *c, const struct do
         return 0;
 }
 
-static int read_document(struct sim_site *s, const char *name, const struct doc *root, struct err *err)
+static int site_read_document(struct sim_site *s, const char *name, const struct doc *root, struct err *err)
 {
         static const char *const keys[] = {"clusters", "near", "far", NULL};
         const struct doc *clusters = doc_get(root, "clusters"), *near = doc_get(root, "near"),
@@ -322,7 +322,7 @@ int sim_site_read(struct sim_site *s, const char *name, struct str text, struct 
         int r = doc_parse(name, text, &root, err);
 
         if (r == 0)
-                r = read_document(s, name, root, err);
+                r = site_read_document(s, name, root, err);
         else
                 root = NULL;
         doc_free(root);

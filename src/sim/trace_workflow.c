@@ -249,7 +249,7 @@ static int read_tasks(struct workflow *f, json_t *list)
         return r == 0 ? check_circles(f) : r;
 }
 
-static int read_document(struct workflow *f, json_t *root)
+static int workflow_read_document(struct workflow *f, json_t *root)
 {
         json_t *workflow = json_object_get(root, "workflow"),
                *spec = json_object_get(workflow, "specification");
@@ -301,8 +301,8 @@ static struct sim_span span_of(struct sim_workload *w, const uint32_t *refs, siz
         return span;
 }
 
-static struct sim_span files_of(struct sim_workload *w, const struct workflow *f, const uint32_t *files,
-                                size_t count)
+static struct sim_span workflow_files_of(struct sim_workload *w, const struct workflow *f,
+                                         const uint32_t *files, size_t count)
 {
         struct sim_span span = sim_span_begin(w);
 
@@ -342,8 +342,8 @@ static int add_copy(struct workflow *f, struct sim_workload *w, const struct sim
                 j->program = program + t->program;
                 j->home = o->cluster;
                 j->waits = t->waits;
-                j->inputs = files_of(w, f, t->inputs, t->input_count);
-                j->outputs = files_of(w, f, t->outputs, t->output_count);
+                j->inputs = workflow_files_of(w, f, t->inputs, t->input_count);
+                j->outputs = workflow_files_of(w, f, t->outputs, t->output_count);
                 j->children = span_of(w, t->children, t->child_count, first);
         }
         return 0;
@@ -380,7 +380,7 @@ int sim_workflow_read(struct sim_workload *w, const char *name, struct str text,
         uint32_t user = w->user_count, program = w->program_count;
         json_error_t error;
         json_t *root = json_loadb(text.p, text.n, 0, &error);
-        int r = root ? read_document(&f, root)
+        int r = root ? workflow_read_document(&f, root)
                      : err_set(err, -EINVAL, "%s:%d: this is no JSON: %s", name, error.line, error.text);
 
         for (uint32_t i = 0; i < (o->copies ? o->copies : 1) && r == 0; i++) {

@@ -460,7 +460,7 @@ int store_term_take(struct store *s, uint64_t *ret_term, struct err *err)
         return r;
 }
 
-static bool snapshot_slice(struct store *s, struct task *t)
+static bool store_snapshot_slice(struct store *s, struct task *t)
 {
         struct err err = {0};
 
@@ -479,7 +479,7 @@ int store_snapshot_put(struct store *s, uint64_t term, uint64_t seq, struct str 
                        struct err *err)
 {
         struct task t = {
-                .slice = snapshot_slice,
+                .slice = store_snapshot_slice,
                 .err = err,
                 .snapshot = {.term = term, .seq = seq, .cut_to = cut_to, .data = data},
         };

@@ -30,12 +30,12 @@ static int fail_sqlite(const struct sqlite *q, struct err *err)
         return r ? r : -EIO;
 }
 
-static int run_sql(const struct sqlite *q, const char *sql, struct err *err)
+static int carry_run_sql(const struct sqlite *q, const char *sql, struct err *err)
 {
         return sqlite3_exec(q->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : fail_sqlite(q, err);
 }
 
-static int open_file(struct sqlite *q, const char *path, struct err *err)
+static int carry_open_file(struct sqlite *q, const char *path, struct err *err)
 {
         *q = (struct sqlite){.path = (char *)path};
         if (sqlite3_open_v2(path, &q->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
@@ -114,7 +114,7 @@ static int carry_state_out(const struct postgres *pg, PGconn *conn, const struct
         if (r == 0) {
                 buf_printf(&sql, "UPDATE state SET term = %s, cut = %s", PQgetvalue(res, 0, 0),
                            PQgetvalue(res, 0, 1));
-                r = run_sql(q, buf_z(&sql), err);
+                r = carry_run_sql(q, buf_z(&sql), err);
         }
         PQclear(res);
         return r;
@@ -125,14 +125,14 @@ static int carry_out(const struct postgres *pg, PGconn *conn, struct sqlite *q, 
         int r = sqlite_migrate(q, err);
 
         if (r == 0)
-                r = run_sql(q, "BEGIN", err);
+                r = carry_run_sql(q, "BEGIN", err);
         if (r == 0)
                 r = pg_run(pg, conn, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", NULL, err);
         if (r == 0)
                 r = carry_state_out(pg, conn, q, err);
         for (size_t i = 0; r == 0 && i < TABLES; i++)
                 r = carry_table_out(pg, conn, q, &tables[i], err);
-        return r == 0 ? run_sql(q, "COMMIT", err) : r;
+        return r == 0 ? carry_run_sql(q, "COMMIT", err) : r;
 }
 
 int store_carry_out(const char *address, const char *to, struct err *err)
@@ -150,7 +150,7 @@ int store_carry_out(const char *address, const char *to, struct err *err)
         if (r == 0)
                 r = pg_connect(&pg, &conn, err);
         if (r == 0)
-                r = open_file(&q, to, err);
+                r = carry_open_file(&q, to, err);
         if (r == 0)
                 r = carry_out(&pg, conn, &q, err);
         PQfinish(conn);
@@ -268,7 +268,7 @@ static int carry_in(struct sqlite *q, const struct postgres *pg, struct err *err
         int r = sqlite_migrate(q, err);
 
         if (r == 0)
-                r = run_sql(q, "BEGIN", err);
+                r = carry_run_sql(q, "BEGIN", err);
         if (r == 0)
                 r = pg_run(pg, pg->conn, "BEGIN", NULL, err);
         if (r == 0)
@@ -290,7 +290,7 @@ int store_carry_in(const char *from, const char *address, const struct store_pla
                 r = err_set(err, -EEXIST,
                             "%s has a queue already: name an empty database or schema (--store)", pg->name);
         if (r == 0)
-                r = open_file(&q, from, err);
+                r = carry_open_file(&q, from, err);
         if (r == 0) {
                 PQexitPipelineMode(pg->conn);
                 PQsetnonblocking(pg->conn, 0);

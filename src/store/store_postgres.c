@@ -375,7 +375,7 @@ int pg_writer_open(struct postgres *pg, enum pg_open how, struct err *err)
 
 /* ---- files on this machine */
 
-static int check_mark(struct postgres *pg, struct err *err)
+static int postgres_check_mark(struct postgres *pg, struct err *err)
 {
         enum store_mark kind;
         uint64_t mark;
@@ -438,7 +438,7 @@ int pg_open(const char *address, const struct store_place *place, struct postgre
         if (r == 0 && pg->beside)
                 r = check_id(pg, err);
         if (r == 0 && pg->beside)
-                r = check_mark(pg, err);
+                r = postgres_check_mark(pg, err);
         if (r == 0) {
                 *ret = pg;
                 return 0;

@@ -92,9 +92,9 @@ static void drop_reading(struct reading *rd)
         rd->conn = NULL;
 }
 
-/* Begins a read; read_end() must follow, also after a failure. */
-static int read_begin(struct reading *rd, struct store_backend *be, const char *sql,
-                      const struct pg_params *p, struct err *err)
+/* Begins a read; postgres_read_end() must follow, also after a failure. */
+static int postgres_read_begin(struct reading *rd, struct store_backend *be, const char *sql,
+                               const struct pg_params *p, struct err *err)
 {
         struct postgres *pg = (struct postgres *)be;
         int64_t until_ms = clock_boot_ms() + store_postgres_read_patience_ms;
@@ -117,7 +117,7 @@ static int read_begin(struct reading *rd, struct store_backend *be, const char *
         return r == STORE_FULL || r == PG_FENCED ? -EIO : r;
 }
 
-static void read_end(struct reading *rd)
+static void postgres_read_end(struct reading *rd)
 {
         if (rd->conn && rd->end && PQstatus(rd->conn) == CONNECTION_OK) {
                 PQclear(rd->res);
@@ -129,7 +129,7 @@ static void read_end(struct reading *rd)
 
 /* Returns whether there is another row. At the end, or on an error, returns false: *r is then 0 or the
  * store's error. */
-static bool read_row(struct reading *rd, int *r, struct err *err)
+static bool postgres_read_row(struct reading *rd, int *r, struct err *err)
 {
         if (rd->begun) {
                 rd->begun = false;
@@ -150,7 +150,7 @@ static bool read_row(struct reading *rd, int *r, struct err *err)
         return false;
 }
 
-static int missing(const struct postgres *pg, uint64_t seq, struct err *err)
+static int postgres_missing(const struct postgres *pg, uint64_t seq, struct err *err)
 {
         return pg_corrupt(pg, err, "record %llu is missing", (unsigned long long)seq);
 }
@@ -165,13 +165,14 @@ int postgres_scan(struct store_backend *be, uint64_t from, store_scan_fn *fn, vo
         int r;
 
         pg_param_number(&p, from);
-        r = read_begin(&rd, be,
-                       "SELECT 0::bigint AS seq, cut AS crc, ''::bytea AS record,"
-                       " (SELECT coalesce(max(seq), 0) FROM drover_snapshot WHERE complete)"
-                       " FROM drover_state UNION ALL SELECT seq, crc, record, 0 FROM drover_log"
-                       " WHERE seq >= greatest($1::bigint, (SELECT cut + 1 FROM drover_state)) ORDER BY seq",
-                       &p, err);
-        while (r == 0 && read_row(&rd, &r, err)) {
+        r = postgres_read_begin(
+                &rd, be,
+                "SELECT 0::bigint AS seq, cut AS crc, ''::bytea AS record,"
+                " (SELECT coalesce(max(seq), 0) FROM drover_snapshot WHERE complete)"
+                " FROM drover_state UNION ALL SELECT seq, crc, record, 0 FROM drover_log"
+                " WHERE seq >= greatest($1::bigint, (SELECT cut + 1 FROM drover_state)) ORDER BY seq",
+                &p, err);
+        while (r == 0 && postgres_read_row(&rd, &r, err)) {
                 uint64_t seq = pg_number(rd.res, 0, 0), crc = pg_number(rd.res, 0, 1);
                 struct str record = pg_bytes(rd.res, 0, 2);
 
@@ -183,7 +184,7 @@ int postgres_scan(struct store_backend *be, uint64_t from, store_scan_fn *fn, vo
                 if (next == 0)
                         break;
                 if (seq != next)
-                        r = missing(rd.pg, next, err);
+                        r = postgres_missing(rd.pg, next, err);
                 else if (store_record_crc(seq, record) != (uint32_t)crc)
                         r = pg_corrupt(rd.pg, err, "the checksum of record %llu is wrong",
                                        (unsigned long long)seq);
@@ -194,8 +195,8 @@ int postgres_scan(struct store_backend *be, uint64_t from, store_scan_fn *fn, vo
         if (r == 0 && next == 0)
                 r = pg_corrupt(rd.pg, err, "its table drover_state is empty");
         else if (r == 0 && next <= snapshot)
-                r = missing(rd.pg, next, err);
-        read_end(&rd);
+                r = postgres_missing(rd.pg, next, err);
+        postgres_read_end(&rd);
         return r;
 }
 
@@ -205,15 +206,16 @@ int postgres_snapshot_get(struct store_backend *be, uint64_t *ret_seq, struct bu
         uint64_t size = 0, seq = 0;
         struct reading rd;
         bool any = false;
-        int r = read_begin(&rd, be,
-                           "SELECT s.seq, s.size, p.id, p.crc, p.data FROM drover_snapshot s"
-                           " LEFT JOIN drover_snapshot_part p"
-                           " ON p.id >= s.id << 20 AND p.id < (s.id + 1) << 20"
-                           " WHERE s.id = (SELECT max(id) FROM drover_snapshot WHERE complete) ORDER BY p.id",
-                           &none, err);
+        int r = postgres_read_begin(
+                &rd, be,
+                "SELECT s.seq, s.size, p.id, p.crc, p.data FROM drover_snapshot s"
+                " LEFT JOIN drover_snapshot_part p"
+                " ON p.id >= s.id << 20 AND p.id < (s.id + 1) << 20"
+                " WHERE s.id = (SELECT max(id) FROM drover_snapshot WHERE complete) ORDER BY p.id",
+                &none, err);
 
         buf_reset(ret_data);
-        while (r == 0 && read_row(&rd, &r, err)) {
+        while (r == 0 && postgres_read_row(&rd, &r, err)) {
                 struct str part = pg_bytes(rd.res, 0, 4);
 
                 any = true;
@@ -234,7 +236,7 @@ int postgres_snapshot_get(struct store_backend *be, uint64_t *ret_seq, struct bu
                 r = buf_check(ret_data);
         if (r == 0)
                 *ret_seq = seq;
-        read_end(&rd);
+        postgres_read_end(&rd);
         return r;
 }
 
@@ -246,8 +248,8 @@ int postgres_blob_get(struct store_backend *be, struct str name, struct buf *ret
         int r;
 
         pg_param_bytes(&p, name);
-        r = read_begin(&rd, be, "SELECT crc, data FROM drover_blob WHERE name = $1::bytea", &p, err);
-        while (r == 0 && read_row(&rd, &r, err)) {
+        r = postgres_read_begin(&rd, be, "SELECT crc, data FROM drover_blob WHERE name = $1::bytea", &p, err);
+        while (r == 0 && postgres_read_row(&rd, &r, err)) {
                 struct str data = pg_bytes(rd.res, 0, 1);
 
                 found = true;
@@ -259,7 +261,7 @@ int postgres_blob_get(struct store_backend *be, struct str name, struct buf *ret
         }
         if (r == 0 && !found)
                 r = err_set(err, STORE_NOT_FOUND, "there is no \"" STR_FMT "\"", STR_ARG(name));
-        read_end(&rd);
+        postgres_read_end(&rd);
         return r;
 }
 
@@ -285,20 +287,21 @@ int postgres_blob_list(struct store_backend *be, struct str prefix, struct str f
         pg_param_bytes(&p, from);
         if (behind.n)
                 pg_param_bytes(&p, buf_view(&behind));
-        r = read_begin(&rd, be,
-                       behind.n ? "SELECT name FROM drover_blob WHERE name >= $1::bytea AND name < $2::bytea "
-                                  "ORDER BY name"
-                                : "SELECT name FROM drover_blob WHERE name >= $1::bytea ORDER BY name",
-                       &p, err);
-        while (r == 0 && read_row(&rd, &r, err))
+        r = postgres_read_begin(
+                &rd, be,
+                behind.n ? "SELECT name FROM drover_blob WHERE name >= $1::bytea AND name < $2::bytea "
+                           "ORDER BY name"
+                         : "SELECT name FROM drover_blob WHERE name >= $1::bytea ORDER BY name",
+                &p, err);
+        while (r == 0 && postgres_read_row(&rd, &r, err))
                 r = fn(arg, pg_bytes(rd.res, 0, 0));
-        read_end(&rd);
+        postgres_read_end(&rd);
         return r;
 }
 
 /* Rows of single members are selected by their index and then sorted. Rows of an owner or of a request are
  * in the requested order in their index. */
-static void history_sql(const struct store_query *q, struct buf *sql, struct pg_params *p)
+static void postgres_history_sql(const struct store_query *q, struct buf *sql, struct pg_params *p)
 {
         const char *columns = "id, request, member, state, submitted, ended, exit_code, owner, crc, data";
 
@@ -332,7 +335,7 @@ static void history_sql(const struct store_query *q, struct buf *sql, struct pg_
         }
 }
 
-static int history_row(struct reading *rd, store_history_fn *fn, void *arg, struct err *err)
+static int postgres_history_row(struct reading *rd, store_history_fn *fn, void *arg, struct err *err)
 {
         const PGresult *res = rd->res;
         BUF_CLEANUP struct buf packed = {0};
@@ -363,10 +366,10 @@ int postgres_history(struct store_backend *be, const struct store_query *q, stor
         struct reading rd;
         int r;
 
-        history_sql(q, &sql, &p);
-        r = read_begin(&rd, be, buf_z(&sql), &p, err);
-        while (r == 0 && read_row(&rd, &r, err))
-                r = history_row(&rd, fn, arg, err);
-        read_end(&rd);
+        postgres_history_sql(q, &sql, &p);
+        r = postgres_read_begin(&rd, be, buf_z(&sql), &p, err);
+        while (r == 0 && postgres_read_row(&rd, &r, err))
+                r = postgres_history_row(&rd, fn, arg, err);
+        postgres_read_end(&rd);
         return r;
 }

@@ -198,7 +198,7 @@ static int read_answers(struct transaction *t, struct err *err)
         return r;
 }
 
-static int rollback(struct postgres *pg, struct err *err)
+static int postgres_rollback(struct postgres *pg, struct err *err)
 {
         PGresult *res;
         int r;
@@ -241,7 +241,7 @@ static int attempt(struct transaction *t, bool fenced, struct err *err)
         if (t->unsent || !PQpipelineSync(pg->conn))
                 return err_set(err, PG_LOST, "the connection to %s was lost", pg->name);
         r = read_answers(t, err);
-        if (r != 0 && r != PG_LOST && rollback(pg, NULL) != 0)
+        if (r != 0 && r != PG_LOST && postgres_rollback(pg, NULL) != 0)
                 return PG_LOST;
         return r;
 }

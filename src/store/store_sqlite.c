@@ -101,7 +101,7 @@ int sqlite_fail(const struct sqlite *q, sqlite3 *db, int rc, struct err *err)
                        db ? sqlite3_errmsg(db) : sqlite3_errstr(rc), rc);
 }
 
-static int run_sql(const struct sqlite *q, sqlite3 *db, const char *sql, struct err *err)
+static int sqlite_run_sql(const struct sqlite *q, sqlite3 *db, const char *sql, struct err *err)
 {
         int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
 
@@ -148,18 +148,19 @@ int sqlite_connect(const struct sqlite *q, sqlite3 **ret, struct err *err)
         sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
         sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
         if (q->exclusive)
-                r = run_sql(q, db, "PRAGMA locking_mode = EXCLUSIVE", err);
+                r = sqlite_run_sql(q, db, "PRAGMA locking_mode = EXCLUSIVE", err);
         if (r == 0)
                 r = ask_database(q, db, "PRAGMA journal_mode = WAL", NULL, mode, sizeof(mode), err);
         if (r == 0 && !str_eqz(STR("wal"), mode))
                 r = err_set(err, -ENOTSUP, "%s: the filesystem has no way to keep a write-ahead log",
                             q->path);
         if (r == 0)
-                r = run_sql(q, db,
-                            "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = "
-                            "MEMORY;"
-                            "PRAGMA cell_size_check = ON",
-                            err);
+                r = sqlite_run_sql(
+                        q, db,
+                        "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = "
+                        "MEMORY;"
+                        "PRAGMA cell_size_check = ON",
+                        err);
         if (r) {
                 sqlite3_close(db);
                 return r;
@@ -199,7 +200,7 @@ int sqlite_migrate(struct sqlite *q, struct err *err)
                         "BEGIN IMMEDIATE; %s; PRAGMA user_version = %d; PRAGMA application_id = %d; "
                         "COMMIT",
                         migrations[i].sql, migrations[i].number, APPLICATION_ID);
-                r = run_sql(q, q->db, sql, err);
+                r = sqlite_run_sql(q, q->db, sql, err);
                 sqlite3_free(sql);
                 if (r) {
                         sqlite3_exec(q->db, "ROLLBACK", NULL, NULL, NULL);
@@ -299,7 +300,7 @@ static struct sqlite *sqlite_new(const struct store_backend_ops *ops, const char
 
 /* Refuses a database that ends before a record that was durable in it, unless a copy replaced a closed
  * database, or came without its mark. The mark shows which until the first commit. */
-static int check_mark(struct sqlite *q, uint64_t last, struct err *err)
+static int sqlite_check_mark(struct sqlite *q, uint64_t last, struct err *err)
 {
         enum store_mark kind;
         uint64_t mark;
@@ -326,7 +327,7 @@ static int check_mark(struct sqlite *q, uint64_t last, struct err *err)
         return 0;
 }
 
-static int open_file(struct sqlite *q, uint64_t *ret_last_seq, struct err *err)
+static int sqlite_open_file(struct sqlite *q, uint64_t *ret_last_seq, struct err *err)
 {
         int64_t last;
         int r;
@@ -339,7 +340,7 @@ static int open_file(struct sqlite *q, uint64_t *ret_last_seq, struct err *err)
         if (r == 0)
                 r = sqlite_connect(q, &q->db, err);
         if (r == 0)
-                r = run_sql(q, q->db, "PRAGMA cache_size = -16384", err);
+                r = sqlite_run_sql(q, q->db, "PRAGMA cache_size = -16384", err);
         if (r == 0)
                 r = sqlite_migrate(q, err);
         if (r == 0)
@@ -351,7 +352,7 @@ static int open_file(struct sqlite *q, uint64_t *ret_last_seq, struct err *err)
                                  " (SELECT ifnull(max(seq), 0) FROM snapshot WHERE complete))",
                                  &last, NULL, 0, err);
         if (r == 0)
-                r = check_mark(q, (uint64_t)last, err);
+                r = sqlite_check_mark(q, (uint64_t)last, err);
         if (r == 0)
                 r = sqlite_checkpointer_start(q, err);
         if (r)
@@ -374,7 +375,7 @@ static int open_as(const struct store_backend_ops *ops, bool exclusive, const ch
         q = sqlite_new(ops, path);
         *ret_network = store_path_is_network(path);
         q->exclusive = exclusive || *ret_network;
-        r = open_file(q, ret_last_seq, err);
+        r = sqlite_open_file(q, ret_last_seq, err);
         if (r) {
                 q->failed = true;
                 sqlite_close(&q->be);

@@ -14,8 +14,8 @@ struct reading {
         sqlite3_stmt *st;
 };
 
-/* Prepares sql for one read; read_end() must follow, also after a failure. */
-static int read_begin(struct reading *rd, struct store_backend *be, const char *sql, struct err *err)
+/* Prepares sql for one read; sqlite_read_end() must follow, also after a failure. */
+static int sqlite_read_begin(struct reading *rd, struct store_backend *be, const char *sql, struct err *err)
 {
         struct sqlite *q = (struct sqlite *)be;
         int rc, r;
@@ -52,7 +52,7 @@ static void reader_free(struct reader *r)
         free(r);
 }
 
-static void read_end(struct reading *rd)
+static void sqlite_read_end(struct reading *rd)
 {
         struct sqlite *q = rd->q;
         unsigned kept = 0;
@@ -91,7 +91,7 @@ void sqlite_readers_close(struct sqlite *q)
 
 /* Returns whether there is another row. At the end, or on an error, returns false: *r is then 0 or the
  * store's error. */
-static bool read_row(struct reading *rd, int *r, struct err *err)
+static bool sqlite_read_row(struct reading *rd, int *r, struct err *err)
 {
         int rc = sqlite3_step(rd->st);
 
@@ -99,7 +99,7 @@ static bool read_row(struct reading *rd, int *r, struct err *err)
         return rc == SQLITE_ROW;
 }
 
-static int missing(struct sqlite *q, uint64_t seq, struct err *err)
+static int sqlite_missing(struct sqlite *q, uint64_t seq, struct err *err)
 {
         return sqlite_corrupt(q, err, "record %llu is missing", (unsigned long long)seq);
 }
@@ -110,7 +110,7 @@ static int scan_row(struct reading *rd, uint64_t next, store_scan_fn *fn, void *
         struct str record = sqlite_column(rd->st, 2);
 
         if (seq != next)
-                return missing(rd->q, next, err);
+                return sqlite_missing(rd->q, next, err);
         if (store_record_crc(seq, record) != (uint32_t)sqlite3_column_int64(rd->st, 1))
                 return sqlite_corrupt(rd->q, err, "the checksum of record %llu is wrong",
                                       (unsigned long long)seq);
@@ -123,16 +123,16 @@ int sqlite_scan(struct store_backend *be, uint64_t from, store_scan_fn *fn, void
 {
         struct reading rd;
         uint64_t next = 0, snapshot = 0;
-        int r = read_begin(&rd, be,
-                           "SELECT l.seq, l.crc, l.record, s.cut,"
-                           " (SELECT ifnull(max(seq), 0) FROM snapshot WHERE complete)"
-                           " FROM state s LEFT JOIN log l ON l.seq >= max(?, s.cut + 1) WHERE s.id = 1"
-                           " ORDER BY l.seq",
-                           err);
+        int r = sqlite_read_begin(&rd, be,
+                                  "SELECT l.seq, l.crc, l.record, s.cut,"
+                                  " (SELECT ifnull(max(seq), 0) FROM snapshot WHERE complete)"
+                                  " FROM state s LEFT JOIN log l ON l.seq >= max(?, s.cut + 1) WHERE s.id = 1"
+                                  " ORDER BY l.seq",
+                                  err);
 
         if (r == 0)
                 sqlite3_bind_int64(rd.st, 1, (int64_t)from);
-        while (r == 0 && read_row(&rd, &r, err)) {
+        while (r == 0 && sqlite_read_row(&rd, &r, err)) {
                 if (next == 0) {
                         next = (uint64_t)sqlite3_column_int64(rd.st, 3) + 1;
                         snapshot = (uint64_t)sqlite3_column_int64(rd.st, 4);
@@ -147,8 +147,8 @@ int sqlite_scan(struct store_backend *be, uint64_t from, store_scan_fn *fn, void
         if (r == 0 && next == 0)
                 r = sqlite_corrupt(rd.q, err, "its table of state is empty");
         else if (r == 0 && next <= snapshot)
-                r = missing(rd.q, next, err);
-        read_end(&rd);
+                r = sqlite_missing(rd.q, next, err);
+        sqlite_read_end(&rd);
         return r;
 }
 
@@ -157,7 +157,7 @@ int sqlite_snapshot_get(struct store_backend *be, uint64_t *ret_seq, struct buf 
         struct reading rd;
         uint64_t size = 0, seq = 0;
         bool any = false;
-        int r = read_begin(
+        int r = sqlite_read_begin(
                 &rd, be,
                 "SELECT s.seq, s.size, p.id, p.crc, p.data FROM snapshot s LEFT JOIN snapshot_part p"
                 " ON p.id >= s.id << 20 AND p.id < (s.id + 1) << 20"
@@ -165,7 +165,7 @@ int sqlite_snapshot_get(struct store_backend *be, uint64_t *ret_seq, struct buf 
                 err);
 
         buf_reset(ret_data);
-        while (r == 0 && read_row(&rd, &r, err)) {
+        while (r == 0 && sqlite_read_row(&rd, &r, err)) {
                 struct str part = sqlite_column(rd.st, 4);
 
                 any = true;
@@ -186,7 +186,7 @@ int sqlite_snapshot_get(struct store_backend *be, uint64_t *ret_seq, struct buf 
                 r = buf_check(ret_data);
         if (r == 0)
                 *ret_seq = seq;
-        read_end(&rd);
+        sqlite_read_end(&rd);
         return r;
 }
 
@@ -194,11 +194,11 @@ int sqlite_blob_get(struct store_backend *be, struct str name, struct buf *ret_d
 {
         struct reading rd;
         bool found = false;
-        int r = read_begin(&rd, be, "SELECT crc, data FROM blob WHERE name = ?", err);
+        int r = sqlite_read_begin(&rd, be, "SELECT crc, data FROM blob WHERE name = ?", err);
 
         if (r == 0) {
                 sqlite_bind(rd.st, 1, name);
-                if (read_row(&rd, &r, err))
+                if (sqlite_read_row(&rd, &r, err))
                         found = true;
                 else if (r == 0)
                         r = err_set(err, STORE_NOT_FOUND, "there is no \"" STR_FMT "\"", STR_ARG(name));
@@ -213,7 +213,7 @@ int sqlite_blob_get(struct store_backend *be, struct str name, struct buf *ret_d
                         r = sqlite_corrupt(rd.q, err, "the checksum of \"" STR_FMT "\" is wrong",
                                            STR_ARG(name));
         }
-        read_end(&rd);
+        sqlite_read_end(&rd);
         return r;
 }
 
@@ -221,25 +221,25 @@ int sqlite_blob_list(struct store_backend *be, struct str prefix, struct str fro
                      void *arg, struct err *err)
 {
         struct reading rd;
-        int r = read_begin(&rd, be, "SELECT name FROM blob WHERE name >= ? ORDER BY name", err);
+        int r = sqlite_read_begin(&rd, be, "SELECT name FROM blob WHERE name >= ? ORDER BY name", err);
 
         if (r == 0)
                 sqlite_bind(rd.st, 1, from);
-        while (r == 0 && read_row(&rd, &r, err)) {
+        while (r == 0 && sqlite_read_row(&rd, &r, err)) {
                 struct str name = sqlite_column(rd.st, 0);
 
                 if (!str_starts(name, prefix))
                         break;
                 r = fn(arg, name);
         }
-        read_end(&rd);
+        sqlite_read_end(&rd);
         return r;
 }
 
 /* The rows of an owner, of a request, or all rows are read one by one from an index that has the requested
  * order. Nothing is sorted, so the cost is proportional to the rows returned, however long the history is.
  * Rows of single members are selected by their index, and then sorted and read. */
-static void history_sql(const struct store_query *q, struct buf *sql)
+static void sqlite_history_sql(const struct store_query *q, struct buf *sql)
 {
         const char *order = q->oldest ? " ORDER BY id" : " ORDER BY id DESC";
 
@@ -267,7 +267,7 @@ static void history_sql(const struct store_query *q, struct buf *sql)
                 buf_printf(sql, ")%s", order);
 }
 
-static int history_row(struct reading *rd, store_history_fn *fn, void *arg, struct err *err)
+static int sqlite_history_row(struct reading *rd, store_history_fn *fn, void *arg, struct err *err)
 {
         uint64_t row = (uint64_t)sqlite3_column_int64(rd->st, 0);
         struct past_job h = {
@@ -294,8 +294,8 @@ int sqlite_history(struct store_backend *be, const struct store_query *q, store_
         struct reading rd;
         int r;
 
-        history_sql(q, &sql);
-        r = read_begin(&rd, be, buf_z(&sql), err);
+        sqlite_history_sql(q, &sql);
+        r = sqlite_read_begin(&rd, be, buf_z(&sql), err);
         if (r == 0) {
                 sqlite3_bind_int64(rd.st, 1, (int64_t)q->request);
                 sqlite3_bind_int64(rd.st, 2, q->member);
@@ -304,8 +304,8 @@ int sqlite_history(struct store_backend *be, const struct store_query *q, store_
                 sqlite3_bind_int64(rd.st, 5, q->limit);
                 sqlite3_bind_int64(rd.st, 6, q->member_end);
         }
-        while (r == 0 && read_row(&rd, &r, err))
-                r = history_row(&rd, fn, arg, err);
-        read_end(&rd);
+        while (r == 0 && sqlite_read_row(&rd, &r, err))
+                r = sqlite_history_row(&rd, fn, arg, err);
+        sqlite_read_end(&rd);
         return r;
 }

@@ -60,7 +60,7 @@ static void read_release(struct sqlite *q)
         q->holds_read = false;
 }
 
-static void rollback(struct sqlite *q)
+static void sqlite_rollback(struct sqlite *q)
 {
         read_release(q);
         if (!sqlite3_get_autocommit(q->db))
@@ -232,7 +232,7 @@ static int end_transaction(struct sqlite *q, int r, struct err *err)
                 after_commit(q);
                 return 0;
         }
-        rollback(q);
+        sqlite_rollback(q);
         if (r == STORE_FULL) /* a log that was moved completely starts over, which may free enough space */
                 checkpoint(q, q->db, NULL);
         if (r < 0 || r == STORE_CORRUPT)
@@ -387,7 +387,7 @@ static int complete(struct sqlite *q, const struct store_snapshot *sn, struct er
         return r ? r : statement_step(q, ST_CUT, NULL, err);
 }
 
-static int snapshot_slice(struct sqlite *q, struct store_snapshot *sn, struct err *err)
+static int sqlite_write_snapshot_slice(struct sqlite *q, struct store_snapshot *sn, struct err *err)
 {
         struct store_snapshot after = *sn;
         uint64_t term;
@@ -430,7 +430,7 @@ int sqlite_snapshot_slice(struct store_backend *be, struct store_snapshot *sn, s
         int r;
 
         pthread_mutex_lock(&q->db_lock);
-        r = snapshot_slice(q, sn, err);
+        r = sqlite_write_snapshot_slice(q, sn, err);
         pthread_mutex_unlock(&q->db_lock);
         return r;
 }

@@ -81,7 +81,7 @@ static void read_output(struct console *c)
         }
 }
 
-static void on_ready(void *arg, int what)
+static void console_on_ready(void *arg, int what)
 {
         struct console *c = arg;
 
@@ -136,7 +136,7 @@ int console_new(const struct console_config *config, struct console **ret, int *
         struct console *c = mem_new(struct console);
         c->config = *config;
         c->fd = ours;
-        c->watch = watch_new(config->loop, ours, 0, on_ready, c);
+        c->watch = watch_new(config->loop, ours, 0, console_on_ready, c);
         set_watch(c);
         *ret = c;
         return 0;

@@ -162,7 +162,7 @@ static void look_through(struct queue *q)
                 }
 }
 
-static void on_ready(void *arg, uint32_t containment, int hide_error)
+static void event_on_ready(void *arg, uint32_t containment, int hide_error)
 {
         struct backend *b = arg;
         struct agent *a = b->a;
@@ -525,6 +525,6 @@ const struct run_observer attempt_observer = {.tasks = on_tasks,
                                               .signal_waits = on_signal_waits,
                                               .checkpointed = on_checkpointed,
                                               .quoted = on_quoted,
-                                              .ready = on_ready,
+                                              .ready = event_on_ready,
                                               .unreachable = on_unreachable,
                                               .silent = on_silent};

@@ -14,7 +14,7 @@
 
 #define INPUT_MS 10000 /* time for a command to make room for more input */
 
-static void answer(struct agent *a, uint64_t serial, const char *error)
+static void exec_reply(struct agent *a, uint64_t serial, const char *error)
 {
         outbox_streams(a, &(struct streams_answer){.serial = serial, .error = error});
 }
@@ -81,14 +81,14 @@ void exec_start(struct agent *a, const struct exec_request *m)
         struct err err = {""};
 
         if (why) {
-                answer(a, m->serial, why);
+                exec_reply(a, m->serial, why);
                 return;
         }
         const struct run_id task = {at->request, at->member, at->fence,
                                     m->stays ? followed_stays_step(m->number) : stage_task_step(a), 0};
         struct followed *f = followed_new_exec(streams_followed(a), at, m->number, task);
         if (!f) {
-                answer(a, m->serial, "too many of your jobs are followed at its agent");
+                exec_reply(a, m->serial, "too many of your jobs are followed at its agent");
                 return;
         }
         f->exec.stays = m->stays;
@@ -96,10 +96,10 @@ void exec_start(struct agent *a, const struct exec_request *m)
         if (start_task(f, m, &err) < 0) {
                 f->over = true;
                 followed_free(streams_followed(a), f);
-                answer(a, m->serial, err.text);
+                exec_reply(a, m->serial, err.text);
                 return;
         }
-        answer(a, m->serial, NULL);
+        exec_reply(a, m->serial, NULL);
         agent_turn_later(a);
         streams_changed(f);
 }

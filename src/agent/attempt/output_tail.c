@@ -282,7 +282,7 @@ static void remote_take(struct output_tails *all, struct remote_tail **link, con
 
 static void remote_ask(struct output_tails *all);
 
-static void on_remote(void *arg, uint64_t call, const struct run_output *said)
+static void output_tail_on_remote(void *arg, uint64_t call, const struct run_output *said)
 {
         struct output_tails *all = arg;
         struct remote_tail **link = &all->remote;
@@ -314,7 +314,7 @@ static void remote_ask(struct output_tails *all)
                         struct runner *runner = at->q->backend->runner;
 
                         r = runner->kind->output(runner, attempt_task(at), &ask, all->last_call + 1,
-                                                 on_remote, all);
+                                                 output_tail_on_remote, all);
                 }
                 if (r == 0)
                         w->call = ++all->last_call;

@@ -51,7 +51,8 @@ bool streams_are_followed(const struct attempt *at)
 
 /* ---- answers */
 
-static void answer(const struct question *q, const uint64_t offset[2], const struct str bytes[2], bool over)
+static void reply_streams(const struct question *q, const uint64_t offset[2], const struct str bytes[2],
+                          bool over)
 {
         const struct followed_exec *x = &q->of->exec;
 
@@ -68,7 +69,7 @@ static void answer_nothing(const struct question *q)
 {
         static const struct str none[2] = {{0}};
 
-        answer(q, q->m.offset, none, false);
+        reply_streams(q, q->m.offset, none, false);
 }
 
 /* Answers with the output of a command's terminal. Returns false if there is nothing to send yet. */
@@ -83,7 +84,7 @@ static bool answer_terminal(struct question *q, int64_t now)
                        (out[0].n && now - f->told_ms >= LOOK_FAST_MS);
 
         if (now_due) {
-                answer(q, offset, out, over);
+                reply_streams(q, offset, out, over);
                 f->told_ms = now;
         }
         return now_due;
@@ -110,7 +111,7 @@ static bool answer_files(struct streams *all, struct question *q, int64_t now)
         if (now_due) {
                 const struct str bytes[2] = {buf_view(&out[0]), buf_view(&out[1])};
 
-                answer(q, offset, bytes, over);
+                reply_streams(q, offset, bytes, over);
                 f->told_ms = now;
         }
         buf_deinit(&out[0]);
@@ -125,7 +126,7 @@ static bool is_remote(const struct followed *f)
         return f->at && !f->over && !f->exec.number && f->at->q->backend->runner->kind->output;
 }
 
-static void on_remote(void *arg, uint64_t call, const struct run_output *said);
+static void streams_on_remote(void *arg, uint64_t call, const struct run_output *said);
 
 /* Asks the other server, or answers a question whose time is up. Returns whether it was answered. */
 static bool answer_remote(struct streams *all, struct question *q, int64_t now)
@@ -145,7 +146,7 @@ static bool answer_remote(struct streams *all, struct question *q, int64_t now)
                 .attempt = remote->attempt, .last = q->m.last, .wait = now < q->until_ms};
         for (int k = 0; k < 2; k++)
                 ask.offset[k] = q->m.offset[k] > remote->base[k] ? q->m.offset[k] - remote->base[k] : 0;
-        if (r->kind->output(r, task, &ask, all->last_call + 1, on_remote, all) == 0) {
+        if (r->kind->output(r, task, &ask, all->last_call + 1, streams_on_remote, all) == 0) {
                 q->call = ++all->last_call;
                 return false;
         }
@@ -179,7 +180,7 @@ static bool take_remote(struct question *q, const struct run_output *said, int64
         }
         if (!any && !(said->over && !said->failed) && now < q->until_ms)
                 return false;
-        answer(q, offset, out, said->over && !said->failed);
+        reply_streams(q, offset, out, said->over && !said->failed);
         return true;
 }
 
@@ -234,7 +235,7 @@ void streams_changed(struct followed *f)
         set_timer(all);
 }
 
-static void on_remote(void *arg, uint64_t call, const struct run_output *said)
+static void streams_on_remote(void *arg, uint64_t call, const struct run_output *said)
 {
         struct streams *all = arg;
         struct question **link = &all->questions;

@@ -57,7 +57,7 @@ static void drop_away(struct away **link)
 }
 
 /* The pauses that are over end, and the clock is set for the next. */
-static void on_timer(void *arg)
+static void away_on_timer(void *arg)
 {
         struct engine *e = arg;
         int64_t now = clock_boot_ms(), first = INT64_MAX;
@@ -114,8 +114,8 @@ void containers_image_away(struct engine *e, const char *image, const char *owne
         log_info("msg=\"an image is tried again later\" image=\"%s\" tries=%u pause_ms=%lld", image, x->tries,
                  (long long)pause);
         if (!e->away_timer)
-                e->away_timer = timer_new(e->a->loop, on_timer, e);
-        on_timer(e);
+                e->away_timer = timer_new(e->a->loop, away_on_timer, e);
+        away_on_timer(e);
 }
 
 const char *away_why(struct engine *e, const char *image)

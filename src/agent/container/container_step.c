@@ -525,7 +525,7 @@ static bool container_failed(struct attempt *at)
         return true;
 }
 
-static void on_removed(void *arg)
+static void container_step_on_removed(void *arg)
 {
         struct ending *x = arg;
         struct attempt *at = x->at;
@@ -544,7 +544,7 @@ static void remove_now(struct ending *x)
 
         container_name(x->at->a->instance, attempt_task(x->at), name);
         x->removing = true;
-        containers_remove(x->at->q->engine, x->at, name, on_removed, x);
+        containers_remove(x->at->q->engine, x->at, name, container_step_on_removed, x);
 }
 
 static void on_inspected(void *arg, int status, struct str out, struct str errors)

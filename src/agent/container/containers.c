@@ -305,7 +305,7 @@ static void try_next(struct engine *e)
         answered(e);
 }
 
-static void on_timer(void *arg)
+static void containers_on_timer(void *arg)
 {
         struct engine *e = arg;
 
@@ -363,7 +363,7 @@ int containers_queue(struct queue *q, struct err *err)
         e->works = e->unasked;
         if (a->users_path)
                 e->host.in_place = e->settings.engine == CONTAINER_APPTAINER;
-        e->timer = timer_new(a->loop, on_timer, e);
+        e->timer = timer_new(a->loop, containers_on_timer, e);
         if (!e->unasked)
                 timer_start(e->timer, e->settings.automatic && lines->n == 0 ? FIRST_MS : 0);
         e->next = a->engines;
@@ -393,7 +393,7 @@ void containers_close(struct agent *a)
 
 /* ---- containers that are over */
 
-static void on_removed(void *arg, int status, struct str out, struct str errors);
+static void containers_on_removed(void *arg, int status, struct str out, struct str errors);
 
 /* Tries again to remove a container: its processes may have kept files busy, or another command the engine.
  * With `users` it is the user's engine, and the user may be gone. */
@@ -404,11 +404,11 @@ static bool removed_again(struct removal *r)
         if (r->e->a->users_path || ++r->tries >= REMOVE_TRIES)
                 return false;
         container_remove(&r->e->settings, r->e->host.engine, r->name, &words);
-        r->command = containers_ask(r->e, NULL, &words, on_removed, r);
+        r->command = containers_ask(r->e, NULL, &words, containers_on_removed, r);
         return true;
 }
 
-static void on_removed(void *arg, int status, struct str out, struct str errors)
+static void containers_on_removed(void *arg, int status, struct str out, struct str errors)
 {
         struct removal *r = arg;
         bool failed = status != 0 && str_search(errors, STR("No such container")) < 0;
@@ -445,7 +445,7 @@ void containers_remove(struct engine *e, const struct attempt *at, const char *n
         r->arg = arg;
         r->next = e->removals;
         e->removals = r;
-        r->command = containers_ask(e, at, &words, on_removed, r);
+        r->command = containers_ask(e, at, &words, containers_on_removed, r);
 }
 
 void containers_remove_forget(struct engine *e, const void *arg)

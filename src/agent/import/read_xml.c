@@ -54,7 +54,7 @@ static void read_plugins(struct galaxy_conf *c, const struct xml *plugins)
         }
 }
 
-static void read_env(struct galaxy_conf *c, struct galaxy_place *p, const struct xml *x)
+static void xml_read_env(struct galaxy_conf *c, struct galaxy_place *p, const struct xml *x)
 {
         BUF_CLEANUP struct buf line = {0};
 
@@ -73,7 +73,7 @@ static void read_env(struct galaxy_conf *c, struct galaxy_place *p, const struct
                 galaxy_add_word(&p->environment, attribute(x, "id"), xml_text(x), x->line);
 }
 
-static void read_tags(struct galaxy_place *p, const struct xml *x)
+static void xml_read_tags(struct galaxy_place *p, const struct xml *x)
 {
         struct str tags = attribute(x, "tags"), tag;
 
@@ -87,12 +87,12 @@ static void read_destination(struct galaxy_conf *c, const struct xml *x)
         struct galaxy_place *p = galaxy_add_place(c, attribute(x, "id"), x->line);
 
         p->runner = mem_dupz(xml_get(x, "runner"));
-        read_tags(p, x);
+        xml_read_tags(p, x);
         for (const struct xml *i = x->first; i; i = i->next) {
                 if (xml_is(i, "param"))
                         read_param(c, &p->params, i);
                 else if (xml_is(i, "env"))
-                        read_env(c, p, i);
+                        xml_read_env(c, p, i);
                 else if (xml_is(i, "resubmit"))
                         galaxy_add_word(&p->params, STR("resubmit"), STR_NONE, i->line);
                 else
@@ -112,7 +112,7 @@ static void read_destinations(struct galaxy_conf *c, const struct xml *destinati
         }
 }
 
-static void read_tools(struct galaxy_conf *c, const struct xml *tools)
+static void xml_read_tools(struct galaxy_conf *c, const struct xml *tools)
 {
         for (const struct xml *x = tools->first; x; x = x->next) {
                 BUF_CLEANUP struct buf id = {0};
@@ -132,7 +132,7 @@ static void read_tools(struct galaxy_conf *c, const struct xml *tools)
         }
 }
 
-static void read_limits(struct galaxy_conf *c, const struct xml *limits)
+static void xml_read_limits(struct galaxy_conf *c, const struct xml *limits)
 {
         for (const struct xml *x = limits->first; x; x = x->next) {
                 struct galaxy_limit *l;
@@ -156,8 +156,8 @@ int galaxy_read_xml(struct galaxy_conf *c, struct str text, struct err *err)
                 void (*read)(struct galaxy_conf *, const struct xml *);
         } parts[] = {{"plugins", read_plugins},
                      {"destinations", read_destinations},
-                     {"tools", read_tools},
-                     {"limits", read_limits}};
+                     {"tools", xml_read_tools},
+                     {"limits", xml_read_limits}};
         struct xml *root;
         int r = xml_parse(c->file, text, &root, err);
 

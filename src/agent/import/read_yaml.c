@@ -67,7 +67,7 @@ static bool is_true(const struct doc *d)
         return d && d->kind == DOC_WORD && doc_bool(d, &yes, NULL) == 0 && yes;
 }
 
-static void read_env(struct galaxy_conf *c, struct galaxy_place *p, const struct doc *env)
+static void yaml_read_env(struct galaxy_conf *c, struct galaxy_place *p, const struct doc *env)
 {
         for (const struct doc *d = env->first; d; d = d->next) {
                 struct str name = text_of(doc_get(d, "name")), file = text_of(doc_get(d, "file")),
@@ -94,7 +94,7 @@ static void read_env(struct galaxy_conf *c, struct galaxy_place *p, const struct
         }
 }
 
-static void read_tags(struct galaxy_place *p, const struct doc *d)
+static void yaml_read_tags(struct galaxy_place *p, const struct doc *d)
 {
         BUF_CLEANUP struct buf all = {0};
         struct str tags, tag;
@@ -113,9 +113,9 @@ static void read_place(struct galaxy_conf *c, const struct doc *d)
         p->runner = copy_of(d, "runner");
         for (const struct doc *i = d->first; i; i = i->next) {
                 if (str_eqz(i->key, "tags"))
-                        read_tags(p, i);
+                        yaml_read_tags(p, i);
                 else if (str_eqz(i->key, "env"))
-                        read_env(c, p, i);
+                        yaml_read_env(c, p, i);
                 else if (str_eqz(i->key, "resubmit"))
                         galaxy_add_word(&p->params, i->key, STR_NONE, i->line);
                 else if (!str_eqz(i->key, "runner") && !str_eqz(i->key, "id"))
@@ -133,7 +133,7 @@ static void read_execution(struct galaxy_conf *c, const struct doc *d)
                 read_place(c, i);
 }
 
-static void read_tools(struct galaxy_conf *c, const struct doc *tools)
+static void yaml_read_tools(struct galaxy_conf *c, const struct doc *tools)
 {
         for (const struct doc *d = tools->first; d; d = d->next) {
                 struct galaxy_tool *t = galaxy_add_tool(c, d->line);
@@ -151,7 +151,7 @@ static void read_tools(struct galaxy_conf *c, const struct doc *tools)
         }
 }
 
-static void read_limits(struct galaxy_conf *c, const struct doc *limits)
+static void yaml_read_limits(struct galaxy_conf *c, const struct doc *limits)
 {
         for (const struct doc *d = limits->first; d; d = d->next) {
                 struct galaxy_limit *l = galaxy_add_limit(c, d->line);
@@ -170,9 +170,9 @@ static void read_part(struct galaxy_conf *c, const struct doc *d)
         else if (str_eqz(d->key, "execution"))
                 read_execution(c, d);
         else if (str_eqz(d->key, "tools"))
-                read_tools(c, d);
+                yaml_read_tools(c, d);
         else if (str_eqz(d->key, "limits"))
-                read_limits(c, d);
+                yaml_read_limits(c, d);
         else if (str_eqz(d->key, "handling"))
                 galaxy_note(c, d->line, "handlers are processes of Galaxy; droverd needs none");
         else if (str_eqz(d->key, "resources"))

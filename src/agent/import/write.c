@@ -97,8 +97,8 @@ static void jobs_limit(struct galaxy_conf *c, const struct galaxy_limit *l, stru
         }
 }
 
-static void read_limits(struct galaxy_conf *c, struct galaxy_queue *queues, size_t n,
-                        uint64_t *ret_walltime_s)
+static void write_read_limits(struct galaxy_conf *c, struct galaxy_queue *queues, size_t n,
+                              uint64_t *ret_walltime_s)
 {
         for (size_t i = 0; i < c->limit_count; i++) {
                 const struct galaxy_limit *l = &c->limits[i];
@@ -388,7 +388,7 @@ int galaxy_write(struct galaxy_conf *c, struct buf *out, struct err *err)
         note_default(c, queues);
         note_runners(c);
         note_tools(c, queues);
-        read_limits(c, queues, c->place_count, &walltime_s);
+        write_read_limits(c, queues, c->place_count, &walltime_s);
         if (walltime_s) {
                 buf_addz(out, "walltime_max: ");
                 duration(out, walltime_s);

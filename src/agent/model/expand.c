@@ -110,7 +110,7 @@ void expand_iwd(struct attempt *at)
                                                                    : mem_dupz(at->t->m->iwd);
 }
 
-static struct str base_name(struct str path)
+static struct str expand_base_name(struct str path)
 {
         return str_skip(path, (size_t)(str_rfind(path, '/') + 1));
 }
@@ -149,7 +149,7 @@ int expand_path(const struct attempt *at, const struct job_step *step, struct bu
 
         if (r < 0)
                 return r;
-        struct str path = str_trim(buf_view(&text)), name = base_name(path);
+        struct str path = str_trim(buf_view(&text)), name = expand_base_name(path);
         if (step->transfer_executable && is_spooled(at, name))
                 in_sandbox(at, name, out);
         else if (step->transfer_executable)
@@ -243,8 +243,8 @@ int expand_input(const struct attempt *at, const struct job_step *step, struct b
                 return r;
         if (at->t->m->streams_in_sandbox)
                 buf_str(out, buf_view(&text));
-        else if (is_spooled(at, base_name(buf_view(&text))))
-                buf_str(out, base_name(buf_view(&text)));
+        else if (is_spooled(at, expand_base_name(buf_view(&text))))
+                buf_str(out, expand_base_name(buf_view(&text)));
         else
                 in_iwd(at, buf_view(&text), out);
         return 0;

@@ -6,7 +6,7 @@
 #include "agent/model/expand.h"
 #include "base/map.h"
 
-static struct str base_name(struct str path)
+static struct str input_names_base_name(struct str path)
 {
         return str_skip(path, (size_t)(str_rfind(path, '/') + 1));
 }
@@ -43,7 +43,7 @@ static void shipped_add(const struct attempt *at, const char *text, struct shipp
                 if (inputs_is_url(path, NULL))
                         continue;
                 s->all |= path.n > 1 && path.p[path.n - 1] == '/';
-                set_add(s->wanted, base_name(path));
+                set_add(s->wanted, input_names_base_name(path));
         }
 }
 

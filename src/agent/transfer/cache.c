@@ -128,8 +128,8 @@ static struct cached *cached_of(struct lru_node *n)
         return container_of(n, struct cached, use);
 }
 
-static struct cached *add_cached(struct cache *c, const unsigned char sha256[32], uint64_t size,
-                                 int64_t used_ms)
+static struct cached *cache_entry_add(struct cache *c, const unsigned char sha256[32], uint64_t size,
+                                      int64_t used_ms)
 {
         struct cached *e = mem_new(struct cached);
 
@@ -297,7 +297,7 @@ int cache_keep(struct cache *c, const char *part, const unsigned char sha256[32]
                 return -errno;
         }
         if (!e)
-                e = add_cached(c, sha256, size, now_ms);
+                e = cache_entry_add(c, sha256, size, now_ms);
         e->checked = true;
         cache_touch(c, e, now_ms);
         *ret = e;
@@ -388,7 +388,7 @@ static struct cached *unpack_entry(struct cache *c, struct unpack *u)
         if (fstatat(c->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
             (uint64_t)st.st_size != size || map_get(c->contents, sum))
                 return NULL;
-        return add_cached(c, (const unsigned char *)sum.p, size, used_ms);
+        return cache_entry_add(c, (const unsigned char *)sum.p, size, used_ms);
 }
 
 static void unpack_names(struct cache *c, struct cached *e, struct unpack *u)
@@ -444,7 +444,7 @@ static void read_folder(struct cache *c)
                     !S_ISREG(st.st_mode))
                         unlinkat(c->dir, e->d_name, 0);
                 else if (!cache_find(c, sum))
-                        add_cached(c, sum, (uint64_t)st.st_size, (int64_t)st.st_mtim.tv_sec * 1000);
+                        cache_entry_add(c, sum, (uint64_t)st.st_size, (int64_t)st.st_mtim.tv_sec * 1000);
         }
         if (dir)
                 closedir(dir);

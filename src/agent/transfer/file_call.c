@@ -102,7 +102,7 @@ static int hidden_refuse(const struct hidden *hidden, int fd)
 }
 
 /* Reads the present path of an open folder or file (proc(5)). Returns 0 or -errno. */
-static int name_of(int fd, char room[PATH_MAX])
+static int file_call_name_of(int fd, char room[PATH_MAX])
 {
         char link[32];
         ssize_t n;
@@ -118,10 +118,10 @@ static int name_of(int fd, char room[PATH_MAX])
 static int check_dots(int top, int fd, const char *last)
 {
         char above[PATH_MAX], path[PATH_MAX];
-        int r = name_of(top, above);
+        int r = file_call_name_of(top, above);
 
         if (r == 0)
-                r = name_of(fd, path);
+                r = file_call_name_of(fd, path);
         if (r < 0)
                 return r;
         size_t n = strcmp(above, "/") ? strlen(above) : 0;

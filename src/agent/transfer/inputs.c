@@ -230,7 +230,7 @@ static struct share *share_of(const struct agent *a, const char *owner)
         return map_get(a->inputs->shares, str_of(owner));
 }
 
-static bool has_room(const struct agent *a, const struct share *s)
+static bool inputs_has_room(const struct agent *a, const struct share *s)
 {
         return !s || s->going < AT_ONCE + a->config.transfers;
 }
@@ -290,7 +290,7 @@ static void fetch_go(struct fetch *f)
 {
         struct share *s = share_of(f->a, f->owner);
 
-        if (!has_room(f->a, s))
+        if (!inputs_has_room(f->a, s))
                 return;
         share_stop_waiting(s, f);
         s->going++;
@@ -304,7 +304,7 @@ static struct fetch *next_to_go(const struct agent *a)
         for (size_t at = 0; map_next(a->inputs->shares, &at, NULL, &value);) {
                 const struct share *s = value;
 
-                if (s->first && has_room(a, s))
+                if (s->first && inputs_has_room(a, s))
                         return s->first;
         }
         return NULL;
@@ -322,7 +322,7 @@ static void on_turns(void *arg)
 /* Called when another owner wants a queued fetch: starts it if that owner has room. */
 static void fetch_join(struct fetch *f, const char *owner)
 {
-        if (!f->waiting_link || !strcmp(f->owner, owner) || !has_room(f->a, share_of(f->a, owner)))
+        if (!f->waiting_link || !strcmp(f->owner, owner) || !inputs_has_room(f->a, share_of(f->a, owner)))
                 return;
         share_leave(f);
         share_enter(f, owner);

@@ -210,7 +210,7 @@ static void done_in(struct attempt *at, struct stage *s)
 }
 
 /* Adds a file of the cache; takes `path` and `name`. */
-static struct stage_file *add_cached(struct stage *s, struct buf *path, char *name)
+static struct stage_file *stage_cached(struct stage *s, struct buf *path, char *name)
 {
         struct stage_file *f = stage_work_file(&s->w, buf_take(path), name);
 
@@ -234,7 +234,7 @@ static int add_input(void *arg, struct str element, struct err *err)
                 if (!e)
                         return err_set(err, -EINVAL, "the input " STR_FMT " did not come", STR_ARG(element));
                 cache_path(s->a->cache, e, &from);
-                add_cached(s, &from, str_dupz(name));
+                stage_cached(s, &from, str_dupz(name));
                 return 0;
         }
         if (file)
@@ -270,7 +270,7 @@ static void add_shipped(struct stage *s)
                         continue;
                 if (e)
                         cache_path(s->a->cache, e, &path);
-                add_cached(s, &path, mem_dupz(m->spooled[i].name))->executable = m->spooled[i].executable;
+                stage_cached(s, &path, mem_dupz(m->spooled[i].name))->executable = m->spooled[i].executable;
         }
 }
 
@@ -286,7 +286,7 @@ static void add_restored(struct stage *s)
 
                 if (e)
                         cache_path(s->a->cache, e, &path);
-                add_cached(s, &path, mem_dupz(at->checkpoint.restore[i].name))->executable =
+                stage_cached(s, &path, mem_dupz(at->checkpoint.restore[i].name))->executable =
                         at->checkpoint.restore[i].executable;
         }
 }
@@ -424,7 +424,7 @@ void stage_leave(struct stage *s, const char *why)
 }
 
 /* The worker keeps the stage until the file system answers, and nobody waits for that. */
-static void give_up(struct stage *s)
+static void stage_give_up(struct stage *s)
 {
         struct agent *a = s->a;
         BUF_CLEANUP struct buf why = {.max = 1024};
@@ -482,7 +482,7 @@ void stage_tick(struct agent *a)
         pthread_mutex_unlock(&all->lock);
         all->looked_ms = now;
         for (size_t i = 0; i < count; i++)
-                give_up(silent[i]);
+                stage_give_up(silent[i]);
         stage_child_tick(a, now, still);
         if (held == 0 && a->stages->held && count == 0) {
                 log_info("msg=\"staging goes on\"");

@@ -265,7 +265,7 @@ static void allow(const struct stage *s)
 
 /* Gives up a stage without progress. The file system that does not answer may be the owner's, so only that
  * owner's jobs go elsewhere until the child has ended; not if the shepherd is silent. */
-static void give_up(struct stage *s, const char *where)
+static void stage_child_give_up(struct stage *s, const char *where)
 {
         struct agent *a = s->a;
         const struct backend *b = a->backends[0];
@@ -319,7 +319,7 @@ void stage_child_tick(struct agent *a, int64_t now, bool still)
                 s->steps_ms = now;
         for (struct stage *s; a->config.staging_silence_ms && (s = next_silent(a, now, &where));) {
                 s->given_up = true;
-                give_up(s, where);
+                stage_child_give_up(s, where);
         }
 }
 

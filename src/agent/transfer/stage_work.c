@@ -381,7 +381,7 @@ static int carry_in(struct stage_work *w, const struct stage_file *f)
 
 /* Returns whether the disk has room for the copy of a hole, which takes no room in the source but may in the
  * copy. */
-static bool has_room(int fd, uint64_t bytes)
+static bool stage_work_has_room(int fd, uint64_t bytes)
 {
         struct statvfs v;
         uint64_t room = fstatvfs(fd, &v) < 0 ? UINT64_MAX : (uint64_t)v.f_bavail * v.f_frsize;
@@ -414,7 +414,7 @@ static int hash_file(struct stage_work *w, struct stage_file *f)
         if (fd < 0)
                 return fd;
         int r = fstat(fd, &st) < 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
-        if (r == 0 && w->data >= 0 && !has_room(w->data, (uint64_t)st.st_size))
+        if (r == 0 && w->data >= 0 && !stage_work_has_room(w->data, (uint64_t)st.st_size))
                 r = -ENOSPC;
         EVP_MD_CTX *md = EVP_MD_CTX_new();
         EVP_DigestInit_ex(md, EVP_sha256(), NULL);
@@ -621,7 +621,7 @@ static void look_at_inputs(struct stage_work *w)
 }
 
 /* Returns the file's name for messages. */
-static const char *name_of(const struct stage_work *w, const struct stage_file *f)
+static const char *stage_work_name_of(const struct stage_work *w, const struct stage_file *f)
 {
         return w->kind == STAGE_OUT || w->kind == STAGE_LOG || f->cached ? f->to : f->from;
 }
@@ -635,7 +635,7 @@ void stage_work_run(struct stage_work *w)
         if (w->result == 0 && (w->kind == STAGE_HASH || w->kind == STAGE_OUT))
                 w->result = stage_work_folders(w);
         for (size_t i = 0; i < w->count && w->result == 0 && (w->result = fs_pace_step(&w->pace)) == 0; i++) {
-                w->where = name_of(w, &w->files[i]);
+                w->where = stage_work_name_of(w, &w->files[i]);
                 if (w->progress)
                         atomic_store(&w->progress->number, w->files[i].number);
                 w->result = stage_work_do(w, &w->files[i]);
@@ -841,7 +841,7 @@ int stage_work_look(const struct stage_work *w, uint64_t *ret_steps, const char 
         if (pread(w->data, p, sizeof(p), PROGRESS_AT) != (ssize_t)sizeof(p))
                 return -EPROTO;
         *ret_steps = p[0];
-        *ret_where = p[1] > 0 && p[1] <= w->count ? name_of(w, &w->files[p[1] - 1]) : NULL;
+        *ret_where = p[1] > 0 && p[1] <= w->count ? stage_work_name_of(w, &w->files[p[1] - 1]) : NULL;
         return 0;
 }
 

@@ -28,7 +28,7 @@ void base64_encode(struct buf *out, struct str bytes)
         }
 }
 
-static int value_of(char c)
+static int base64_value_of(char c)
 {
         if (c >= 'A' && c <= 'Z')
                 return c - 'A';
@@ -46,7 +46,7 @@ static size_t decode_group(const char *p, unsigned char to[3])
         size_t pad = p[3] != '=' ? 0 : p[2] != '=' ? 1 : 2;
 
         for (size_t i = 0; i < 4; i++) {
-                int d = i >= 4 - pad ? 0 : value_of(p[i]);
+                int d = i >= 4 - pad ? 0 : base64_value_of(p[i]);
 
                 if (d < 0)
                         return 0;

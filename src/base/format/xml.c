@@ -63,7 +63,7 @@ static int fail_reading(struct reader *r, const char *what)
         return err_set(r->err, -EINVAL, "%s:%u: %s", r->name, line_of(r), what);
 }
 
-static struct str value_of(const struct reader *r)
+static struct str xml_value_of(const struct reader *r)
 {
         return str_of((const char *)libxml.p_xmlTextReaderConstValue(r->xml));
 }
@@ -78,7 +78,7 @@ static void read_attributes(struct reader *r, struct xml *x)
         while (libxml.p_xmlTextReaderMoveToNextAttribute(r->xml) == 1) {
                 MEM_GROW(x->attributes, x->attribute_cap, x->attribute_count + 1);
                 x->attributes[x->attribute_count++] =
-                        (struct xml_attribute){name_of(r), str_dupz(value_of(r))};
+                        (struct xml_attribute){name_of(r), str_dupz(xml_value_of(r))};
         }
         libxml.p_xmlTextReaderMoveToElement(r->xml);
 }
@@ -129,7 +129,7 @@ static int read_node(struct reader *r)
         case XML_READER_TYPE_WHITESPACE:
         case XML_READER_TYPE_SIGNIFICANT_WHITESPACE:
                 if (r->depth)
-                        buf_str(&r->text[r->depth - 1], value_of(r));
+                        buf_str(&r->text[r->depth - 1], xml_value_of(r));
                 return 0;
         case XML_READER_TYPE_ENTITY_REFERENCE:
                 return fail_reading(r, "an entity that XML does not have of itself");

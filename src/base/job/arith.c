@@ -38,7 +38,7 @@ static bool digit(char c)
         return c >= '0' && c <= '9';
 }
 
-static struct arith number(struct reader *r)
+static struct arith arith_number(struct reader *r)
 {
         struct str s = r->rest;
         bool real = false;
@@ -84,7 +84,7 @@ static struct arith factor(struct reader *r)
         if (r->depth >= ARITH_DEPTH_MAX)
                 return fail_reading(r, "it is nested too deep");
         if (c != '(' && c != '-' && c != '+')
-                return number(r);
+                return arith_number(r);
         r->rest = str_skip(r->rest, 1);
         r->depth++;
         if (c == '(') {

@@ -161,7 +161,7 @@ static int print_number(struct call *c, struct str format, const struct arith *v
 }
 
 /* $INT(x[,format]) and $REAL(x[,format]). The format is all behind the comma, white space and commas too. */
-static int number(struct call *c, bool whole)
+static int macro_function_number(struct call *c, bool whole)
 {
         BUF_CLEANUP struct buf value = {.max = MACRO_TEXT_MAX}, format = {.max = MACRO_TEXT_MAX};
         struct str rest = c->body, first = STR_NONE, f;
@@ -201,12 +201,12 @@ static int number(struct call *c, bool whole)
 
 static int call_int(struct call *c)
 {
-        return number(c, true);
+        return macro_function_number(c, true);
 }
 
 static int call_real(struct call *c)
 {
-        return number(c, false);
+        return macro_function_number(c, false);
 }
 
 static int call_substr(struct call *c)

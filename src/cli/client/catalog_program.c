@@ -46,7 +46,7 @@ static int fail_line(const struct asking *a, const char *what)
                        (unsigned long long)a->lines, what);
 }
 
-static bool is_name(struct str s)
+static bool catalog_program_is_name(struct str s)
 {
         for (size_t i = 0; i < s.n; i++)
                 if (!isalnum((unsigned char)s.p[i]) && (i == 0 || !strchr("-_", s.p[i])))
@@ -54,19 +54,19 @@ static bool is_name(struct str s)
         return s.n > 0 && s.n <= NAME_MAX_BYTES;
 }
 
-static int find_program(struct str name, struct buf *path, struct err *err)
+static int catalog_program_find(struct str name, struct buf *path, struct err *err)
 {
         const char *const folders[] = {getenv("DROVER_CATALOGS"), SITE_FOLDER};
         MEM_CLEANUP char *z = str_dupz(str_head(name, 200));
 
-        for (size_t i = 0; i < 2 && is_name(name); i++) {
+        for (size_t i = 0; i < 2 && catalog_program_is_name(name); i++) {
                 buf_reset(path);
                 buf_printf(path, "%s/%s", folders[i] ? folders[i] : "", z);
                 if (folders[i] && access(buf_z(path), X_OK) == 0)
                         return 0;
         }
         buf_reset(path);
-        if (is_name(name) && program_shipped("catalogs", z, path, NULL) == 0)
+        if (catalog_program_is_name(name) && program_shipped("catalogs", z, path, NULL) == 0)
                 return 0;
         return err_set(err, -ENOENT,
                        "there is no catalog \"%s\": it would be a program in " SITE_FOLDER
@@ -74,7 +74,7 @@ static int find_program(struct str name, struct buf *path, struct err *err)
                        z);
 }
 
-static int write_question(const struct asking *a, struct str query, bool events)
+static int catalog_program_write_question(const struct asking *a, struct str query, bool events)
 {
         BUF_CLEANUP struct buf text = {0};
         struct json j = {.out = &text};
@@ -95,7 +95,7 @@ static int write_question(const struct asking *a, struct str query, bool events)
         return fail_program(a, -EIO, "it cannot be asked");
 }
 
-static int start_program(const struct asking *a, const char *path, int in, int out, pid_t *ret)
+static int catalog_program_start(const struct asking *a, const char *path, int in, int out, pid_t *ret)
 {
         char *argv[] = {(char *)path, NULL};
         posix_spawn_file_actions_t files;
@@ -115,7 +115,7 @@ static int start_program(const struct asking *a, const char *path, int in, int o
 
 /* ---- what it prints */
 
-static bool is_text(struct str s)
+static bool catalog_program_is_text(struct str s)
 {
         for (size_t i = 0; i < s.n; i++)
                 if ((unsigned char)s.p[i] < ' ' || s.p[i] == 0x7f)
@@ -136,8 +136,9 @@ static int take_file(struct asking *a, struct view line)
         for (size_t i = 0; i < f.replica_count; i++) {
                 if (str_find(f.replicas[i].url, ':') < 1)
                         return fail_line(a, "has a replica without a URL");
-                if (!is_text(f.replicas[i].url) || !is_text(f.replicas[i].host) ||
-                    !is_text(f.replicas[i].store) || str_find(f.replicas[i].host, ',') >= 0)
+                if (!catalog_program_is_text(f.replicas[i].url) ||
+                    !catalog_program_is_text(f.replicas[i].host) ||
+                    !catalog_program_is_text(f.replicas[i].store) || str_find(f.replicas[i].host, ',') >= 0)
                         return fail_line(a, "has a control character, or a comma in the name of a host");
         }
         a->files++;
@@ -146,7 +147,7 @@ static int take_file(struct asking *a, struct view line)
         return 0;
 }
 
-static int take_line(struct asking *a, struct str text)
+static int catalog_program_take_line(struct asking *a, struct str text)
 {
         struct view line;
 
@@ -175,7 +176,7 @@ static int take_line(struct asking *a, struct str text)
                        : fail_line(a, "says another number of files than it has printed");
 }
 
-static int read_answer(struct asking *a, int fd)
+static int catalog_program_read_answer(struct asking *a, int fd)
 {
         BUF_CLEANUP struct buf kept = {0};
         int64_t until_ms = clock_boot_ms() + CATALOG_PROGRAM_MS;
@@ -207,7 +208,7 @@ static int read_answer(struct asking *a, int fd)
                 buf_add(&kept, bytes, (size_t)n);
                 rest = buf_view(&kept);
                 while (rc == 0 && str_find(rest, '\n') >= 0 && str_cut(&rest, '\n', &line))
-                        rc = take_line(a, line);
+                        rc = catalog_program_take_line(a, line);
                 if (rc == 0 && rest.n > CATALOG_PROGRAM_LINE_MAX)
                         rc = fail_program(a, -E2BIG, "it printed a line of more than a MiB");
                 if (rc != 0)
@@ -216,7 +217,7 @@ static int read_answer(struct asking *a, int fd)
                 buf_truncate(&kept, rest.n);
         }
         if (str_trim(buf_view(&kept)).n) {
-                int rc = take_line(a, buf_view(&kept));
+                int rc = catalog_program_take_line(a, buf_view(&kept));
 
                 if (rc != 0)
                         return rc;
@@ -225,7 +226,7 @@ static int read_answer(struct asking *a, int fd)
 }
 
 /* Waits for the program, which has closed its output or is killed. */
-static int end_program(pid_t pid, int *ret_status)
+static int catalog_program_end(pid_t pid, int *ret_status)
 {
         int64_t until_ms = clock_boot_ms() + CATALOG_PROGRAM_END_MS;
         bool killed = false;
@@ -244,7 +245,7 @@ static int end_program(pid_t pid, int *ret_status)
 
 static int run_program(struct asking *a, const char *path, struct str query, bool events)
 {
-        int in = write_question(a, query, events), out[2], status = 0, rc;
+        int in = catalog_program_write_question(a, query, events), out[2], status = 0, rc;
         pid_t pid = 0;
 
         if (in < 0)
@@ -254,15 +255,15 @@ static int run_program(struct asking *a, const char *path, struct str query, boo
                 close(in);
                 return rc;
         }
-        rc = start_program(a, path, in, out[1], &pid);
+        rc = catalog_program_start(a, path, in, out[1], &pid);
         close(in);
         close(out[1]);
         if (rc == 0)
-                rc = read_answer(a, out[0]);
+                rc = catalog_program_read_answer(a, out[0]);
         close(out[0]);
         if (pid && rc != 0)
                 kill(-pid, SIGKILL);
-        if (pid && end_program(pid, &status) != 0 && rc == 0)
+        if (pid && catalog_program_end(pid, &status) != 0 && rc == 0)
                 rc = fail_program(a, -ETIMEDOUT, "it has printed all, and does not end");
         if (rc == 0 && status != 0)
                 rc = fail_program(a, -EIO, "it ended with a failure");
@@ -275,7 +276,7 @@ int catalog_program_files(struct str name, struct str query, bool events, const 
         BUF_CLEANUP struct buf path = {0};
         MEM_CLEANUP char *z = str_dupz(str_head(name, NAME_MAX_BYTES));
         struct asking *a;
-        int rc = find_program(name, &path, err);
+        int rc = catalog_program_find(name, &path, err);
 
         if (rc != 0)
                 return rc;

@@ -163,7 +163,7 @@ static int read_pieces(struct chirping *x)
         return r;
 }
 
-static int write_pieces(struct chirping *x)
+static int chirp_words_write_pieces(struct chirping *x)
 {
         MEM_CLEANUP char *room = mem_alloc(CHIRP_DATA_MAX);
         struct pieces p = {0};
@@ -333,7 +333,7 @@ static const struct {
         {"fetch", 2, fetch, "REMOTE LOCAL"},
         {"put", 2, file_put, "LOCAL REMOTE"},
         {"read", 2, read_pieces, "REMOTE LENGTH"},
-        {"write", 3, write_pieces, "REMOTE LOCAL LENGTH"},
+        {"write", 3, chirp_words_write_pieces, "REMOTE LOCAL LENGTH"},
         {"remove", 1, on_file, "REMOTE"},
         {"rmdir", 1, on_file, "REMOTE"},
         {"mkdir", 1, on_file, "REMOTE"},

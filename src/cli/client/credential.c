@@ -40,7 +40,7 @@ void credential_usual_file(const char *type, struct buf *out)
         }
 }
 
-static int read_file(const char *path, struct buf *ret, struct err *err)
+static int credential_read_file(const char *path, struct buf *ret, struct err *err)
 {
         int r = 0;
 
@@ -59,7 +59,7 @@ static int read_file(const char *path, struct buf *ret, struct err *err)
 }
 
 /* JSON carries text. */
-static bool is_text(struct str s)
+static bool credential_is_text(struct str s)
 {
         for (size_t i = 0; i < s.n; i++)
                 if (s.p[i] == 0 || (unsigned char)s.p[i] > 0x7e ||
@@ -103,9 +103,9 @@ int credential_send(struct cli *cli, const char *name, const char *type, const c
 
         if (!credential_name_fits(name))
                 return CLI_USAGE;
-        if (read_file(path, &data, &err) < 0)
+        if (credential_read_file(path, &data, &err) < 0)
                 return cli_error(CLI_FAILED, "%s", err.text);
-        if (!is_text(buf_view(&data)))
+        if (!credential_is_text(buf_view(&data)))
                 return cli_error(CLI_FAILED, "%s is not text: encode it, for instance with base64", path);
         json_open(&j, '{');
         json_kstrz(&j, "type", type);

@@ -84,8 +84,8 @@ static bool is_spelling(const char *keyword, struct str name)
         return n == name.n;
 }
 
-static int add_line(struct buf *text, struct edit *e, const struct assignment *a, enum edit_of what,
-                    struct err *err)
+static int edit_add_line(struct buf *text, struct edit *e, const struct assignment *a, enum edit_of what,
+                         struct err *err)
 {
         const struct keyword *near = a->keyword || a->is_attribute ? NULL : keyword_near(a->name);
 
@@ -202,7 +202,7 @@ int edit_read(const char *const *assignments, size_t count, enum edit_of what, s
         buf_addz(&text, first_lines);
         for (size_t i = 0; i < count && r == 0; i++) {
                 all[i] = split(assignments[i]);
-                r = add_line(&text, ret, &all[i], what, err);
+                r = edit_add_line(&text, ret, &all[i], what, err);
         }
         buf_addz(&text, "queue\n");
         if (r == 0)

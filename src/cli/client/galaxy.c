@@ -22,7 +22,7 @@
 #define ANSWER_MS  60000
 #define ANSWER_MAX (16u << 20)
 
-static int write_question(const struct galaxy_submit *g, struct err *err)
+static int galaxy_write_question(const struct galaxy_submit *g, struct err *err)
 {
         BUF_CLEANUP struct buf text = {0};
         struct json j = {.out = &text};
@@ -44,7 +44,7 @@ static int write_question(const struct galaxy_submit *g, struct err *err)
         return err_set(err, r ? r : -EIO, "%s cannot be asked", PROGRAM);
 }
 
-static int start_program(int in, int out, pid_t *ret, struct err *err)
+static int galaxy_start(int in, int out, pid_t *ret, struct err *err)
 {
         BUF_CLEANUP struct buf path = {0};
         char *argv[] = {(char *)PROGRAM, NULL};
@@ -61,7 +61,7 @@ static int start_program(int in, int out, pid_t *ret, struct err *err)
         return r ? err_set(err, -r, "%s: %s", buf_z(&path), strerror(r)) : 0;
 }
 
-static int read_answer(int fd, struct buf *ret, struct err *err)
+static int galaxy_read_answer(int fd, struct buf *ret, struct err *err)
 {
         int64_t until_ms = clock_boot_ms() + ANSWER_MS;
 
@@ -90,7 +90,7 @@ static int read_answer(int fd, struct buf *ret, struct err *err)
 /* 0: it has ended well, and this is what it has printed. */
 static int ask_program(const struct galaxy_submit *g, struct buf *ret, struct err *err)
 {
-        int in = write_question(g, err), out[2], status = 0, r;
+        int in = galaxy_write_question(g, err), out[2], status = 0, r;
         pid_t pid = 0;
 
         if (in < 0)
@@ -99,11 +99,11 @@ static int ask_program(const struct galaxy_submit *g, struct buf *ret, struct er
                 close(in);
                 return err_set(err, -errno, "%s cannot be asked: %s", PROGRAM, strerror(errno));
         }
-        r = start_program(in, out[1], &pid, err);
+        r = galaxy_start(in, out[1], &pid, err);
         close(in);
         close(out[1]);
         if (r == 0)
-                r = read_answer(out[0], ret, err);
+                r = galaxy_read_answer(out[0], ret, err);
         close(out[0]);
         if (r != 0 && pid)
                 kill(pid, SIGKILL);

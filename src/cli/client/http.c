@@ -160,7 +160,7 @@ static int more(struct http *h, struct err *err)
 }
 
 /* Cuts a line, without its end, from the front of *text. */
-static bool take_line(struct str *text, struct str *ret)
+static bool http_take_line(struct str *text, struct str *ret)
 {
         ptrdiff_t at = str_find(*text, '\n');
 
@@ -179,12 +179,12 @@ static int parse_head(struct str text, struct head *ret, struct err *err)
         int64_t status;
 
         *ret = (struct head){.length = -1};
-        if (!take_line(&text, &line) || !str_starts(line, STR("HTTP/1.")) || line.n < 12 ||
+        if (!http_take_line(&text, &line) || !str_starts(line, STR("HTTP/1.")) || line.n < 12 ||
             str_to_i64(str_head(str_skip(line, 9), 3), &status) != 0)
                 return err_set(err, HTTP_GARBLED, "the answer is not from a Drover server");
         ret->status = (int)status;
         ret->close = str_starts(line, STR("HTTP/1.0"));
-        while (take_line(&text, &line) && line.n) {
+        while (http_take_line(&text, &line) && line.n) {
                 value = line;
                 str_cut(&value, ':', &name);
                 value = str_trim(value);
@@ -272,7 +272,7 @@ static int read_line(struct http *h, struct buf *line, struct err *err)
 
         for (;;) {
                 rest = buf_view(&h->in);
-                if (take_line(&rest, &text)) {
+                if (http_take_line(&rest, &text)) {
                         buf_reset(line);
                         buf_str(line, text);
                         buf_consume(&h->in, h->in.n - rest.n);

@@ -110,8 +110,8 @@ static void write_value(struct buf *out, struct jobs *jobs, struct str s, bool q
         }
 }
 
-static int add_line(struct buf *out, struct jobs *jobs, const char *keyword, const char *option,
-                    struct str value, struct err *err)
+static int one_line_add_line(struct buf *out, struct jobs *jobs, const char *keyword, const char *option,
+                             struct str value, struct err *err)
 {
         int r = check_value(option, value, err);
 
@@ -285,7 +285,7 @@ static int no_program(const char *name, struct err *err)
 }
 
 /* A name without a slash is looked for as a shell does, and is then at the same path elsewhere. */
-static int find_program(const char *name, struct buf *ret, struct err *err)
+static int one_line_find_program(const char *name, struct buf *ret, struct err *err)
 {
         struct str path = str_of(getenv("PATH")), folder;
 
@@ -313,7 +313,7 @@ bool one_line_is_command(const char *word)
         struct buf name BUF_CLEANUP = {0}, path BUF_CLEANUP = {0};
 
         buf_str(&name, str_make(word, strcspn(word, " ")));
-        return name.n && !strchr(buf_z(&name), '/') && find_program(buf_z(&name), &path, NULL) == 0;
+        return name.n && !strchr(buf_z(&name), '/') && one_line_find_program(buf_z(&name), &path, NULL) == 0;
 }
 
 /* NAME is a registry's; a path or a URL is what it is. */
@@ -327,10 +327,11 @@ static int write_image(const struct options *o, struct jobs *jobs, struct buf *o
         if (!given)
                 return 0;
         buf_printf(&image, "%s%s", bare ? "docker://" : "", given);
-        return add_line(out, jobs, "container_image", "--image", buf_view(&image), err);
+        return one_line_add_line(out, jobs, "container_image", "--image", buf_view(&image), err);
 }
 
-static int write_program(const struct options *o, struct jobs *jobs, struct buf *out, struct err *err)
+static int one_line_write_program(const struct options *o, struct jobs *jobs, struct buf *out,
+                                  struct err *err)
 {
         BUF_CLEANUP struct buf program = {0};
         bool ours = strchr(o->words[0], '/') && o->words[0][0] != '/';
@@ -339,9 +340,9 @@ static int write_program(const struct options *o, struct jobs *jobs, struct buf 
         if (options_text(o, "image") && !ours)
                 buf_addz(&program, o->words[0]); /* the image's */
         else
-                r = find_program(o->words[0], &program, err);
+                r = one_line_find_program(o->words[0], &program, err);
         if (r == 0)
-                r = add_line(out, jobs, "executable", "the program", buf_view(&program), err);
+                r = one_line_add_line(out, jobs, "executable", "the program", buf_view(&program), err);
         if (r == 0 && !ours)
                 buf_addz(out, "transfer_executable = false\n");
         return r == 0 ? write_image(o, jobs, out, err) : r;
@@ -449,7 +450,7 @@ static int write_stream(const struct options *o, struct jobs *jobs, const char *
                         const char *before, struct buf *out, struct err *err)
 {
         if (options_text(o, keyword))
-                return add_line(out, jobs, keyword, keyword, str_of(options_text(o, keyword)), err);
+                return one_line_add_line(out, jobs, keyword, keyword, str_of(options_text(o, keyword)), err);
         buf_printf(out, "%s = ", keyword);
         if (before) {
                 script_value(out, str_of(before));
@@ -471,7 +472,7 @@ static int write_streams(const struct options *o, struct jobs *jobs, const struc
         if (input && strcmp(input, "-") == 0)
                 return err_set(err, -EINVAL, "--input - goes with drover run: here, name a file");
         if (input)
-                r = add_line(out, jobs, "input", "--input", str_of(input), err);
+                r = one_line_add_line(out, jobs, "input", "--input", str_of(input), err);
         if (r == 0)
                 r = write_stream(o, jobs, "output", "out", before, out, err);
         return r == 0 ? write_stream(o, jobs, "error", "err", before, out, err) : r;
@@ -531,7 +532,8 @@ static int write_files(const struct options *o, struct jobs *jobs, const struct 
         int r = 0;
 
         if (options_text(o, "chdir"))
-                r = add_line(out, jobs, "initialdir", "--chdir", str_of(options_text(o, "chdir")), err);
+                r = one_line_add_line(out, jobs, "initialdir", "--chdir", str_of(options_text(o, "chdir")),
+                                      err);
         if (r == 0)
                 r = write_streams(o, jobs, streams, out, err);
         if (r == 0)
@@ -560,8 +562,8 @@ static int write_resources(const struct options *o, struct jobs *jobs, struct bu
                 r = check_count(o, "tasks-per-node", 1, err);
         for (size_t i = 0; i < PLAIN && r == 0; i++)
                 if (options_text(o, plain[i].option))
-                        r = add_line(out, jobs, plain[i].keyword, plain[i].option,
-                                     str_of(options_text(o, plain[i].option)), err);
+                        r = one_line_add_line(out, jobs, plain[i].keyword, plain[i].option,
+                                              str_of(options_text(o, plain[i].option)), err);
         if (r == 0 && queue && (!*queue || strpbrk(queue, "\"\\$\n")))
                 r = err_set(err, -EINVAL, "--queue cannot be '%s': `drover agents` lists the queues", queue);
         if (r == 0 && queue)
@@ -569,7 +571,8 @@ static int write_resources(const struct options *o, struct jobs *jobs, struct bu
         if (r == 0 && options_text(o, "time"))
                 buf_printf(out, "allowed_execute_duration = %" PRId64 "\n", options_number(o, "time", 0));
         if (r == 0 && options_text(o, "name"))
-                r = add_line(out, jobs, "batch_name", "--name", str_of(options_text(o, "name")), err);
+                r = one_line_add_line(out, jobs, "batch_name", "--name", str_of(options_text(o, "name")),
+                                      err);
         return r;
 }
 
@@ -595,7 +598,7 @@ int one_line_write(const struct options *o, const struct one_line_streams *strea
         int r = read_jobs(o, &jobs, err);
 
         if (r == 0)
-                r = write_program(o, &jobs, out, err);
+                r = one_line_write_program(o, &jobs, out, err);
         if (r == 0)
                 write_arguments(o, &jobs, out);
         if (r == 0)

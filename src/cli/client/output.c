@@ -31,7 +31,7 @@ static int read_stream(struct output *o, int k, struct view part)
         return base64_decode(&o->bytes[k], buf_view(&text));
 }
 
-static int read_answer(struct output *o, struct view root, struct err *err)
+static int output_read_answer(struct output *o, struct view root, struct err *err)
 {
         struct buf state BUF_CLEANUP = {0};
         int64_t attempt = view_integer(view_get(root, "attempt"), 0);
@@ -78,7 +78,7 @@ int output_next(struct cli *cli, struct output *o, int timeout_ms, struct err *e
         rc = api_call(cli, &(struct api_request){.path = buf_z(&path), .timeout_ms = timeout_ms + LATE_MS},
                       &answer, err);
         if (rc == 0)
-                rc = read_answer(o, answer.root, err);
+                rc = output_read_answer(o, answer.root, err);
         if (rc != 0 && ret_exit)
                 *ret_exit = api_exit(rc, &answer);
         return rc;

@@ -56,7 +56,7 @@ static int read_request(const struct xml *x, struct session_file *s)
 }
 
 /* Returns whether it is a name that may stand in a command line of a batch system. */
-static bool is_name(struct str s, size_t max)
+static bool session_file_is_name(struct str s, size_t max)
 {
         for (size_t i = 0; i < s.n; i++)
                 if (!isalnum((unsigned char)s.p[i]) && !strchr("._[]@", s.p[i]))
@@ -68,8 +68,9 @@ void session_file_add_job(struct session_file *s, struct str id, struct str runn
 {
         struct session_job *j;
 
-        if (s->job_count == SESSION_JOBS_MAX || !is_name(id, sizeof(j->id)) ||
-            !is_name(runner, sizeof(j->runner)) || !is_name(native, sizeof(j->native)))
+        if (s->job_count == SESSION_JOBS_MAX || !session_file_is_name(id, sizeof(j->id)) ||
+            !session_file_is_name(runner, sizeof(j->runner)) ||
+            !session_file_is_name(native, sizeof(j->native)))
                 return;
         MEM_GROW(s->jobs, s->job_cap, s->job_count + 1);
         j = &s->jobs[s->job_count++];

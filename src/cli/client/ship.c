@@ -424,7 +424,7 @@ static int add_part(struct ship *s, const struct form_part *p, bool all, uint64_
 }
 
 /* A name that only the server can expand is not looked for. */
-static int find_program(struct member *m, const struct names *n, struct err *err)
+static int ship_find_program(struct member *m, const struct names *n, struct err *err)
 {
         BUF_CLEANUP struct buf iwd = {0}, cmd = {0}, path = {0};
         struct stat st;
@@ -458,7 +458,7 @@ static int find_part(const struct form_part *p, uint64_t first, struct err *err)
                 if (p->variable_count && m.step == 0)
                         str_cut(&items, '\n', &row);
                 m.values = row;
-                rc = find_program(&m, &n, err);
+                rc = ship_find_program(&m, &n, err);
         }
         names_deinit(&n);
         return rc;

@@ -443,7 +443,7 @@ static void take_remove(struct source *s, struct str id)
                 cli_note("%s was not removed: %s", f->id, err.text);
 }
 
-static void take_line(struct source *s, struct str text)
+static void source_take_line(struct source *s, struct str text)
 {
         struct view line = view_of(text), v;
         struct buf word BUF_CLEANUP = {0};
@@ -473,7 +473,7 @@ static void take_lines(struct source *s)
         struct str rest = buf_view(&s->unread), line;
 
         while (s->code < 0 && str_find(rest, '\n') >= 0 && str_cut(&rest, '\n', &line))
-                take_line(s, line);
+                source_take_line(s, line);
         if (s->code < 0 && rest.n > SOURCE_LINE_MAX)
                 broken(s, "prints a line of more than a MiB");
         memmove(s->unread.p, rest.p, rest.n);
@@ -482,7 +482,7 @@ static void take_lines(struct source *s)
 
 /* ---- the program */
 
-static int start_program(struct source *s)
+static int source_start(struct source *s)
 {
         int in[2], out[2], r;
         posix_spawn_file_actions_t files;
@@ -508,7 +508,7 @@ static int start_program(struct source *s)
 }
 
 /* Ends the program, and all that it has started. Returns the status of its own end. */
-static int end_program(struct source *s)
+static int source_end(struct source *s)
 {
         int64_t until_ms = clock_boot_ms() + END_MS;
         int status = 0;
@@ -544,7 +544,7 @@ static bool read_program(struct source *s)
         return true;
 }
 
-static void write_program(struct source *s)
+static void source_write_program(struct source *s)
 {
         ssize_t n = s->unsent.n && s->in >= 0 ? write(s->in, s->unsent.p, s->unsent.n) : 0;
 
@@ -673,7 +673,7 @@ int source_run(struct cli *cli, const struct source_options *o)
         s.offers = mem_zalloc(o->most * sizeof(*s.offers));
         catch_signals();
         s.code = s.home < 0 ? cli_error(CLI_FAILED, "the current folder: %s", strerror(errno))
-                            : start_program(&s);
+                            : source_start(&s);
         if (s.code == 0) {
                 s.code = -1;
                 say_hello(&s);
@@ -681,7 +681,7 @@ int source_run(struct cli *cli, const struct source_options *o)
         while (s.code < 0 && !stopped) {
                 bool more;
 
-                write_program(&s);
+                source_write_program(&s);
                 more = wait_program(&s);
                 if (!more)
                         break;
@@ -690,7 +690,7 @@ int source_run(struct cli *cli, const struct source_options *o)
                 if (s.code < 0)
                         see(&s);
         }
-        status = end_program(&s);
+        status = source_end(&s);
         if (s.code < 0 && !stopped)
                 describe_end(&s, status);
         for (size_t i = 0; i < s.count; i++)

@@ -157,7 +157,8 @@ static int write_jobs(const struct submit *s)
 }
 
 /* The jobs of a part of the request. Returns how many rows are left of the report's most. */
-static unsigned write_pieces(const struct form_part *part, uint64_t first, unsigned left, struct buf *out)
+static unsigned sums_files_write_pieces(const struct form_part *part, uint64_t first, unsigned left,
+                                        struct buf *out)
 {
         struct str rows = buf_view(&part->items);
         struct piece p;
@@ -209,7 +210,7 @@ static void write_report(const struct submit *s, int64_t id, struct buf *out)
                 buf_printf(out, "\n%8s %8s  %s\n", "JOB", "FILES", "WHERE THEY CAN BE PROCESSED");
         for (size_t i = 0; i < f->part_count; i++) {
                 if (form_get(&f->parts[i], STR("DatasetList")))
-                        left = write_pieces(&f->parts[i], first, left, out);
+                        left = sums_files_write_pieces(&f->parts[i], first, left, out);
                 first += f->parts[i].rows * f->parts[i].steps;
         }
         for (size_t i = 0; i < f->part_count; i++)

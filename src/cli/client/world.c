@@ -31,7 +31,7 @@ int world_read_stdin(size_t max, struct buf *ret, struct err *err)
         }
 }
 
-static int read_file(void *arg, const char *path, struct buf *ret)
+static int world_read_file(void *arg, const char *path, struct buf *ret)
 {
         (void)arg;
         if (strcmp(path, "-") == 0) /* `queue … from -` */
@@ -111,7 +111,7 @@ static int file_size(void *arg, const char *path, uint64_t *ret)
 int world_init(struct world *w, struct err *err)
 {
         *w = (struct world){.form = {.arg = NULL,
-                                     .read_file = read_file,
+                                     .read_file = world_read_file,
                                      .glob = glob_paths,
                                      .getenv = get_environment,
                                      .environment = (const char *const *)environ,

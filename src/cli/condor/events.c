@@ -6,7 +6,7 @@
 
 #include "classad/read.h"
 
-static bool number(struct str *rest, char end, int64_t *ret)
+static bool events_number(struct str *rest, char end, int64_t *ret)
 {
         struct str word;
 
@@ -30,11 +30,11 @@ static int read_head(struct str line, struct event *ret)
         ret->host[0] = '\0';
         if (at >= 0)
                 set_host(ret, str_skip(line, (size_t)at + executing.n));
-        if (!number(&line, ' ', &what) || what > 999 || line.n == 0 || line.p[0] != '(')
+        if (!events_number(&line, ' ', &what) || what > 999 || line.n == 0 || line.p[0] != '(')
                 return -EINVAL;
         line = str_skip(line, 1);
-        if (!number(&line, '.', &ret->cluster) || !number(&line, '.', &ret->proc) ||
-            !number(&line, ')', &ret->subproc))
+        if (!events_number(&line, '.', &ret->cluster) || !events_number(&line, '.', &ret->proc) ||
+            !events_number(&line, ')', &ret->subproc))
                 return -EINVAL;
         ret->number = (int)what;
         return 0;

@@ -34,7 +34,7 @@ void queue_batches_deinit(struct queue_batches *b)
         *b = (struct queue_batches){0};
 }
 
-static char *text_of(struct view v)
+static char *queue_batch_text_of(struct view v)
 {
         BUF_CLEANUP struct buf text = {0}, safe = {0};
 
@@ -45,7 +45,7 @@ static char *text_of(struct view v)
 
 static char *owner_of(struct view v)
 {
-        char *owner = text_of(v);
+        char *owner = queue_batch_text_of(v);
 
         owner[strcspn(owner, "@")] = '\0';
         return owner;
@@ -56,7 +56,7 @@ static char *name_of(struct view batch, uint64_t request)
         BUF_CLEANUP struct buf text = {0};
 
         if (view_there(batch))
-                return text_of(batch);
+                return queue_batch_text_of(batch);
         buf_printf(&text, "ID: %llu", (unsigned long long)request);
         return buf_take(&text);
 }
@@ -68,7 +68,7 @@ static struct queue_batch *add_batch(struct queue_batches *b, struct queue_batch
         return &b->items[b->count++];
 }
 
-static bool is_named(const struct queue_batches *b, uint64_t request)
+static bool queue_batch_is_named(const struct queue_batches *b, uint64_t request)
 {
         for (size_t i = 0; i < b->id_count; i++) {
                 uint64_t id;
@@ -93,7 +93,7 @@ void queue_batches_request(struct queue_batches *b, struct view v, struct totals
                                    .total = view_integer(r.jobs, 0)};
         one.done = one.total - one.running - one.idle - one.held;
         left = view_integer(r.left, 0);
-        if ((one.done >= one.total && left == 0) || !is_named(b, one.request))
+        if ((one.done >= one.total && left == 0) || !queue_batch_is_named(b, one.request))
                 return;
         one.submitted_ms = view_integer(r.submitted_ms, 0);
         one.last = (uint32_t)(one.total - 1);

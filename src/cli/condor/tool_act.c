@@ -40,7 +40,7 @@ static void write_body(const struct acting *a, const char *id, struct str constr
 
 /* 0: something was done, or nothing had to be. -1: there is no such job. Else an exit code after an error.
  * *ret_why is the server's word on one job. */
-static int post(const struct acting *a, const char *id, struct str constraint, struct buf *ret_why)
+static int act_post(const struct acting *a, const char *id, struct str constraint, struct buf *ret_why)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf body BUF_CLEANUP = {0};
@@ -65,7 +65,7 @@ static int post(const struct acting *a, const char *id, struct str constraint, s
 static int act_on_job(const struct acting *a, const char *id)
 {
         struct buf why BUF_CLEANUP = {0};
-        int rc = post(a, id, buf_view(&a->constraint), &why);
+        int rc = act_post(a, id, buf_view(&a->constraint), &why);
 
         if (rc == 0)
                 printf("Job %s %s\n", id, a->deed->one);
@@ -79,7 +79,7 @@ static int act_on_job(const struct acting *a, const char *id)
 static int act_on_many(const struct acting *a, const char *id, struct str constraint, const char *which)
 {
         struct buf why BUF_CLEANUP = {0};
-        int rc = post(a, id, constraint, &why);
+        int rc = act_post(a, id, constraint, &why);
 
         if (rc == 0)
                 printf("All jobs%s have been %s\n", which, a->deed->all);

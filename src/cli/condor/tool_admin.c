@@ -44,7 +44,7 @@ const struct condor_tool condor_drain = {
 
 /* ---- condor_userprio */
 
-static double number(struct view v)
+static double admin_number(struct view v)
 {
         struct buf text BUF_CLEANUP = {0};
         double d = 0;
@@ -69,7 +69,8 @@ static int list_users(struct cli *cli, const struct flags *f)
                    "Res", "Total Usage", "User Name", "Priority", "Factor", "In Use", "(wghted-hrs)");
         while (view_next(view_get(answer.root, "accounts"), &at, &item)) {
                 struct buf name BUF_CLEANUP = {0};
-                double shares = number(view_get(item, "shares")), real = number(view_get(item, "mean_cpus")),
+                double shares = admin_number(view_get(item, "shares")),
+                       real = admin_number(view_get(item, "mean_cpus")),
                        factor = shares > 0 ? 1000 / shares : 0;
 
                 if (!view_true(view_get(item, "user")))
@@ -77,7 +78,8 @@ static int list_users(struct cli *cli, const struct flags *f)
                 view_text(view_get(item, "name"), &name);
                 buf_printf(&out, "%-32s %12.2f %10.2f %8.0f %14.2f\n", buf_z(&name),
                            (real > REAL_LEAST ? real : REAL_LEAST) * factor, factor,
-                           number(view_get(item, "cpus")), number(view_get(item, "usage_s")) / 3600);
+                           admin_number(view_get(item, "cpus")),
+                           admin_number(view_get(item, "usage_s")) / 3600);
                 users++;
         }
         buf_printf(&out, "Number of users: %zu\n", users);

@@ -33,8 +33,8 @@ static void meant_deinit(struct meant *m)
 }
 
 /* The answer is the caller's to deinit. 0, or an exit code after an error. */
-static int post(struct cli *cli, const struct meant *m, const char *action, struct str more,
-                struct api_answer *ret)
+static int edit_post(struct cli *cli, const struct meant *m, const char *action, struct str more,
+                     struct api_answer *ret)
 {
         struct buf body BUF_CLEANUP = {0};
         struct json j = {.out = &body};
@@ -132,7 +132,7 @@ static int change_jobs(struct cli *cli, const struct flags *f)
                 code = cli_error(1, "%s", err.text);
         write_changes(&more, all, count);
         if (code == 0)
-                code = post(cli, &m, "edit", buf_view(&more), &answer);
+                code = edit_post(cli, &m, "edit", buf_view(&more), &answer);
         done = code == 0 ? view_integer(view_get(answer.root, "affected"), 0) : 0;
         for (size_t i = 0; i < count && done > 0; i++)
                 printf("Set attribute \"%.*s\" for %lld matching jobs.\n", (int)all[i].n, all[i].word,
@@ -177,7 +177,7 @@ static int set_priority(struct cli *cli, const struct flags *f)
                 code = cli_error(1, "%s", err.text);
         buf_printf(&more, "\"value\":%lld", (long long)value);
         if (code == 0)
-                code = post(cli, &m, "priority", buf_view(&more), &answer);
+                code = edit_post(cli, &m, "priority", buf_view(&more), &answer);
         if (code == 0 && view_integer(view_get(answer.root, "affected"), 0) == 0)
                 code = cli_error(1, "no job was changed");
         meant_deinit(&m);

@@ -45,7 +45,7 @@ static bool holds(struct past *p, const struct expr *e, const struct ad *ad)
         return is;
 }
 
-static void add_row(struct past *p, struct view job)
+static void history_add_row(struct past *p, struct view job)
 {
         struct buf *out = &p->text, text BUF_CLEANUP = {0};
         struct job_row row;
@@ -72,7 +72,7 @@ static void add_row(struct past *p, struct view job)
 static void show_job(struct past *p, struct view job, const struct ad *ad)
 {
         if (p->output.form == OUTPUT_TABLE)
-                add_row(p, job);
+                history_add_row(p, job);
         else
                 output_ad(&p->output, view_get(job, "ad"), ad);
         if (p->text.n > 65536)
@@ -80,7 +80,7 @@ static void show_job(struct past *p, struct view job, const struct ad *ad)
 }
 
 /* Not 0: that is enough. */
-static int add_job(void *arg, struct view job)
+static int history_add_job(void *arg, struct view job)
 {
         struct past *p = arg;
         struct ad *ad = ads_read(p->output.symbols, view_get(job, "ad"));
@@ -106,7 +106,7 @@ static int constraint_parse(struct past *p, struct str text, struct expr **ret, 
                                                                   : err_prefix(err, -22, "the expression");
 }
 
-static int read_flags(struct past *p, const struct flags *f, struct select *s, struct err *err)
+static int history_read_flags(struct past *p, const struct flags *f, struct select *s, struct err *err)
 {
         const char *since = flags_text(f, "since"), *completed = flags_text(f, "completedsince");
         struct buf text BUF_CLEANUP = {0};
@@ -158,7 +158,7 @@ static int list_history(struct past *p, const struct select *s)
                                                    .array = "jobs",
                                                    .cursor = "before",
                                                    .attributes = buf_view(&names),
-                                                   .each = add_job,
+                                                   .each = history_add_job,
                                                    .arg = p});
         for (size_t i = p->kept_count; code == 0 && i-- > 0;)
                 show_job(p, view_open(str_of(p->kept[i])), NULL);
@@ -170,7 +170,7 @@ static int history(struct cli *cli, const struct flags *f)
         struct past p = {.cli = cli};
         struct select s SELECT_CLEANUP = {0};
         struct err err = {""};
-        int code = read_flags(&p, f, &s, &err) == 0 ? 0 : cli_error(1, "%s", err.text);
+        int code = history_read_flags(&p, f, &s, &err) == 0 ? 0 : cli_error(1, "%s", err.text);
 
         if (code == 0 && p.output.form == OUTPUT_TABLE)
                 buf_addz(&p.text, " ID     OWNER          SUBMITTED       RUN_TIME ST COMPLETED   CMD\n");

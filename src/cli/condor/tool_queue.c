@@ -84,7 +84,7 @@ static bool add_node(struct buf *out, struct view job)
         return true;
 }
 
-static void add_row(struct listing *l, struct view job, int64_t status)
+static void queue_add_row(struct listing *l, struct view job, int64_t status)
 {
         struct buf *out = &l->text, run BUF_CLEANUP = {0};
         struct job_row row;
@@ -117,7 +117,7 @@ static void add_row(struct listing *l, struct view job, int64_t status)
         buf_char(out, '\n');
 }
 
-static int add_job(void *arg, struct view job)
+static int queue_add_job(void *arg, struct view job)
 {
         struct listing *l = arg;
         int64_t status = view_integer(view_get(job, "status"), 0);
@@ -132,7 +132,7 @@ static int add_job(void *arg, struct view job)
         if (l->table == TABLE_BATCH)
                 queue_batches_job(&l->batches, job, status);
         else if (l->table != TABLE_NONE)
-                add_row(l, job, status);
+                queue_add_row(l, job, status);
         if (l->text.n > 65536)
                 cli_print(&l->text);
         return 0;
@@ -227,12 +227,12 @@ static int list_jobs(struct listing *l, const struct flags *f, const struct sele
                                                    .states = str_of(states),
                                                    .attributes = buf_view(&names),
                                                    .limit = limit,
-                                                   .each = add_job,
+                                                   .each = queue_add_job,
                                                    .arg = l});
 }
 
-static int read_flags(struct listing *l, const struct flags *f, struct select *s, int64_t *ret_limit,
-                      struct err *err)
+static int queue_read_flags(struct listing *l, const struct flags *f, struct select *s, int64_t *ret_limit,
+                            struct err *err)
 {
         struct buf owner BUF_CLEANUP = {0};
         const char *submitter = flags_text(f, "submitter");
@@ -263,7 +263,7 @@ static int queue(struct cli *cli, const struct flags *f)
         struct select s SELECT_CLEANUP = {0};
         struct err err = {""};
         int64_t limit = 0;
-        int code = read_flags(&l, f, &s, &limit, &err) == 0 ? 0 : cli_error(1, "%s", err.text);
+        int code = queue_read_flags(&l, f, &s, &limit, &err) == 0 ? 0 : cli_error(1, "%s", err.text);
 
         if (code == 0 && l.output.form == OUTPUT_TABLE && l.table != TABLE_NONE)
                 print_header(&l);

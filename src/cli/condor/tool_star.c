@@ -11,8 +11,8 @@
 #include "cli/client/sums_files.h"
 #include "cli/condor/condor.h"
 
-static int submit_file(struct cli *cli, const struct flags *f, const char *file,
-                       const struct entity *entities, size_t count)
+static int star_submit_file(struct cli *cli, const struct flags *f, const char *file,
+                            const struct entity *entities, size_t count)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf path BUF_CLEANUP = {0}, session BUF_CLEANUP = {0};
@@ -54,9 +54,9 @@ static int submit_file(struct cli *cli, const struct flags *f, const char *file,
         return code;
 }
 
-static int submit(struct cli *cli, const struct flags *f)
+static int star_submit_all(struct cli *cli, const struct flags *f)
 {
-        return submit_file(cli, f, f->words[0], NULL, 0);
+        return star_submit_file(cli, f, f->words[0], NULL, 0);
 }
 
 /* NAME=VALUE,NAME=VALUE: a comma begins another one only where a name and = follow. */
@@ -105,7 +105,7 @@ static int submit_template(struct cli *cli, const struct flags *f)
         while (code == 0 && (g = flags_next(f, "entities", &at)))
                 code = read_entities((char *)g->words[0], &entities, &count, &cap);
         if (code == 0)
-                code = submit_file(cli, f, file, entities, count);
+                code = star_submit_file(cli, f, file, entities, count);
         free(entities);
         return code;
 }
@@ -195,7 +195,7 @@ const struct condor_tool star_submit = {"star-submit",
                                         submit_rows,
                                         1,
                                         1,
-                                        submit};
+                                        star_submit_all};
 const struct condor_tool star_submit_template = {
         "star-submit-template",
         "-template FILE [-entities NAME=VALUE,...]",

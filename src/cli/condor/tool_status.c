@@ -74,7 +74,7 @@ static void complete(struct view agent, struct view queue, struct buf *out)
         json_close(&j, '}');
 }
 
-static struct str text_of(struct slots *s, const struct ad *ad, const char *name)
+static struct str status_text_of(struct slots *s, const struct ad *ad, const char *name)
 {
         struct str v = STR("");
 
@@ -90,27 +90,29 @@ static double number_of(struct slots *s, const struct ad *ad, const char *name)
         return v;
 }
 
-static void add_row(struct slots *s, const struct ad *ad)
+static void status_add_row(struct slots *s, const struct ad *ad)
 {
-        struct str name = text_of(s, ad, s->table == SLOTS_COMPACT ? "Machine" : "Name");
+        struct str name = status_text_of(s, ad, s->table == SLOTS_COMPACT ? "Machine" : "Name");
 
         if (s->table == SLOTS_COMPACT)
                 buf_printf(&s->text, "%-25.*s %-16s %5.0f %5.0f %8.2f %6.0f %7.2f %8.2f %s\n", (int)name.n,
                            name.p, "x64/Linux", number_of(s, ad, "NumDynamicSlots"),
                            number_of(s, ad, "TotalCpus"), number_of(s, ad, "TotalMemory") / 1024,
                            number_of(s, ad, "FreeCpus"), number_of(s, ad, "FreeMemory") / 1024,
-                           number_of(s, ad, "LoadAvg"), text_of(s, ad, "State").p[0] == 'C' ? "Cb" : "Ui");
+                           number_of(s, ad, "LoadAvg"),
+                           status_text_of(s, ad, "State").p[0] == 'C' ? "Cb" : "Ui");
         else
                 buf_printf(&s->text, "%-25.*s %-10.*s %-6.*s %-9.*s %-8.*s %6.3f %6.0f\n", (int)name.n,
-                           name.p, STR_ARG(text_of(s, ad, "OpSys")), STR_ARG(text_of(s, ad, "Arch")),
-                           STR_ARG(text_of(s, ad, "State")), STR_ARG(text_of(s, ad, "Activity")),
-                           number_of(s, ad, "LoadAvg"), number_of(s, ad, "TotalMemory"));
+                           name.p, STR_ARG(status_text_of(s, ad, "OpSys")),
+                           STR_ARG(status_text_of(s, ad, "Arch")), STR_ARG(status_text_of(s, ad, "State")),
+                           STR_ARG(status_text_of(s, ad, "Activity")), number_of(s, ad, "LoadAvg"),
+                           number_of(s, ad, "TotalMemory"));
 }
 
 /* Returns whether the machine is named, with or without its domain, or by its slot. */
-static bool is_named(struct slots *s, const struct ad *ad)
+static bool status_is_named(struct slots *s, const struct ad *ad)
 {
-        struct str machine = text_of(s, ad, "Machine"), name = text_of(s, ad, "Name");
+        struct str machine = status_text_of(s, ad, "Machine"), name = status_text_of(s, ad, "Name");
 
         for (size_t i = 0; i < s->name_count; i++) {
                 struct str wanted = str_of(s->names[i]), head = machine;
@@ -124,16 +126,16 @@ static bool is_named(struct slots *s, const struct ad *ad)
         return s->name_count == 0;
 }
 
-static bool is_meant(struct slots *s, const struct ad *ad)
+static bool status_is_meant(struct slots *s, const struct ad *ad)
 {
         struct value v;
 
         /* A queue for transfers is no slot: programs that count slots would send it jobs. */
-        if (str_eqz(text_of(s, ad, "Runner"), "mover") || !is_named(s, ad))
+        if (str_eqz(status_text_of(s, ad, "Runner"), "mover") || !status_is_named(s, ad))
                 return false;
-        if (s->avail && str_eqz(text_of(s, ad, "State"), "Unclaimed") == false)
+        if (s->avail && str_eqz(status_text_of(s, ad, "State"), "Unclaimed") == false)
                 return false;
-        if (s->busy && str_eqz(text_of(s, ad, "State"), "Claimed") == false)
+        if (s->busy && str_eqz(status_text_of(s, ad, "State"), "Claimed") == false)
                 return false;
         if (!s->constraint)
                 return true;
@@ -150,13 +152,13 @@ static void add_slot(struct slots *s, struct view agent, struct view queue)
                 return;
         complete(agent, queue, &json);
         ad = ads_read(s->output.symbols, view_of(buf_view(&json)));
-        if (is_meant(s, ad)) {
+        if (status_is_meant(s, ad)) {
                 s->shown++;
-                *(str_eqz(text_of(s, ad, "State"), "Claimed") ? &s->claimed : &s->unclaimed) += 1;
+                *(str_eqz(status_text_of(s, ad, "State"), "Claimed") ? &s->claimed : &s->unclaimed) += 1;
                 if (s->output.form != OUTPUT_TABLE)
                         output_ad(&s->output, view_of(buf_view(&json)), ad);
                 else if (s->table != SLOTS_TOTAL)
-                        add_row(s, ad);
+                        status_add_row(s, ad);
         }
         eval_reset(&s->output.columns.eval);
         ad_free(ad);
@@ -209,7 +211,7 @@ static int list_slots(struct slots *s)
         return 0;
 }
 
-static int read_flags(struct slots *s, const struct flags *f, struct err *err)
+static int status_read_flags(struct slots *s, const struct flags *f, struct err *err)
 {
         struct buf constraint BUF_CLEANUP = {0};
         const struct flag_given *g;
@@ -235,7 +237,7 @@ static int status(struct cli *cli, const struct flags *f)
 {
         struct slots s = {.cli = cli};
         struct err err = {""};
-        int code = read_flags(&s, f, &err) == 0 ? list_slots(&s) : cli_error(1, "%s", err.text);
+        int code = status_read_flags(&s, f, &err) == 0 ? list_slots(&s) : cli_error(1, "%s", err.text);
 
         slots_deinit(&s);
         return code;

@@ -89,7 +89,7 @@ static int dry_run(struct submit *s, const char *path)
         return 0;
 }
 
-static int send_submit(struct submit *s, const struct flags *f)
+static int submit_post(struct submit *s, const struct flags *f)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         long long id, jobs;
@@ -110,8 +110,8 @@ static int send_submit(struct submit *s, const struct flags *f)
         return 0;
 }
 
-static int submit_file(struct cli *cli, const struct flags *f, const char *file, const struct lines *first,
-                       const struct lines *lines)
+static int submit_one_file(struct cli *cli, const struct flags *f, const char *file,
+                           const struct lines *first, const struct lines *lines)
 {
         struct err err = {""};
         struct submit s;
@@ -136,12 +136,12 @@ static int submit_file(struct cli *cli, const struct flags *f, const char *file,
         if (code == 0)
                 code = flags_text(f, "dry-run") ? dry_run(&s, flags_text(f, "dry-run"))
                        : flags_text(f, "dump")  ? dry_run(&s, flags_text(f, "dump"))
-                                                : send_submit(&s, f);
+                                                : submit_post(&s, f);
         submit_deinit(&s);
         return code;
 }
 
-static int submit(struct cli *cli, const struct flags *f)
+static int submit_files(struct cli *cli, const struct flags *f)
 {
         struct lines first LINES_CLEANUP = {0}, lines LINES_CLEANUP = {0};
         const char *file = NULL;
@@ -150,7 +150,7 @@ static int submit(struct cli *cli, const struct flags *f)
         if (code != 0)
                 return code;
         take_flags(f, &lines);
-        return submit_file(cli, f, file, &first, &lines);
+        return submit_one_file(cli, f, file, &first, &lines);
 }
 
 static const struct flag_row rows[] = {
@@ -187,5 +187,5 @@ const struct condor_tool condor_submit = {
                 "standard input.",
         .rows = rows,
         .words_max = 10000,
-        .run = submit,
+        .run = submit_files,
 };

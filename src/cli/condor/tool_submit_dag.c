@@ -8,7 +8,7 @@
 #define LINE    "-----------------------------------------------------------------------\n"
 #define ADD_MAX 60u
 
-static int send_submit(struct submit *s)
+static int submit_dag_send(struct submit *s)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         int code = submit_send(s, &answer);
@@ -64,7 +64,7 @@ static int submit_dag(struct cli *cli, const struct flags *f)
                 fflush(stdout);
         }
         if (code == 0 && !flags_has(f, "no_submit"))
-                code = send_submit(&s);
+                code = submit_dag_send(&s);
         submit_deinit(&s);
         return code;
 }

@@ -31,7 +31,7 @@ struct waiting {
         struct buf unread;
 };
 
-static bool is_meant(const struct waiting *w, const struct event *e)
+static bool wait_is_meant(const struct waiting *w, const struct event *e)
 {
         return (w->cluster < 0 || w->cluster == e->cluster) && (w->proc < 0 || w->proc == e->proc);
 }
@@ -57,7 +57,7 @@ static void take_event(struct waiting *w, const struct event *e)
 {
         char key[72];
 
-        if (!is_meant(w, e))
+        if (!wait_is_meant(w, e))
                 return;
         snprintf(key, sizeof(key), "%lld.%lld.%lld", (long long)e->cluster, (long long)e->proc,
                  (long long)e->subproc);
@@ -156,7 +156,7 @@ static int read_job(struct waiting *w, const char *text)
         return 0;
 }
 
-static int read_flags(struct waiting *w, const struct flags *f)
+static int wait_read_flags(struct waiting *w, const struct flags *f)
 {
         const char *job = f->word_count > 1 ? f->words[1] : NULL;
         int64_t seconds = -1;
@@ -204,7 +204,7 @@ static int open_log(struct waiting *w)
 static int wait_log(struct cli *cli, const struct flags *f)
 {
         struct waiting w = {.fd = -1, .notify = -1};
-        int code = read_flags(&w, f);
+        int code = wait_read_flags(&w, f);
 
         (void)cli;
         if (code != 0)

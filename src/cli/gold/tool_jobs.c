@@ -37,7 +37,7 @@ static int add_use(struct cli *cli, const struct words *w, struct gold_order *o)
         return add_number(w, "duration", "duration_ms", 1000, o);
 }
 
-static int send_or_free(struct cli *cli, struct gold_order *o, int code, struct api_answer *ret)
+static int jobs_send_or_free(struct cli *cli, struct gold_order *o, int code, struct api_answer *ret)
 {
         if (code == 0)
                 return gold_order_send(cli, o, ret);
@@ -76,7 +76,7 @@ static int gquote(struct cli *cli, const struct words *w)
                 code = gold_time(w, "end", &end_ms);
         if (end_ms && end_ms < INT64_MAX)
                 json_kint(&o.j, "end_ms", end_ms);
-        code = send_or_free(cli, &o, code, &answer);
+        code = jobs_send_or_free(cli, &o, code, &answer);
         if (code != 0)
                 return code;
         if (words_has(w, "quiet"))
@@ -186,7 +186,7 @@ static int greserve(struct cli *cli, const struct words *w)
                 code = gold_time(w, "end", &end_ms);
         if (end_ms && end_ms < INT64_MAX)
                 json_kint(&o.j, "end_ms", end_ms);
-        code = send_or_free(cli, &o, code, &answer);
+        code = jobs_send_or_free(cli, &o, code, &answer);
         if (code == 0)
                 gold_say(w, "Successfully reserved %lld credits for job %s", (long long)amount_in(&answer),
                          job);
@@ -307,7 +307,7 @@ static int charge(struct cli *cli, const struct words *w)
                 json_kint(&o.j, "id", lien);
         else
                 json_kstrz(&o.j, "account", project);
-        code = send_or_free(cli, &o, add_use(cli, w, &o), &answer);
+        code = jobs_send_or_free(cli, &o, add_use(cli, w, &o), &answer);
         if (code != 0)
                 return code;
         gold_say(w, "Successfully charged job %s for %lld credits", job, (long long)amount_in(&answer));

@@ -58,7 +58,7 @@ static int add_dates(const struct words *w, struct gold_order *o)
 }
 
 /* Ends an order that may have a mistake in it. */
-static int send_or_free(struct cli *cli, struct gold_order *o, int code)
+static int money_send_or_free(struct cli *cli, struct gold_order *o, int code)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
 
@@ -85,7 +85,7 @@ static int move(struct cli *cli, const struct words *w, const char *op, const ch
         code = add_options(w, &o);
         if (code == 0 && strcmp(op, "deposit") == 0)
                 code = add_dates(w, &o);
-        code = send_or_free(cli, &o, code);
+        code = money_send_or_free(cli, &o, code);
         if (code == 0)
                 gold_say(w, "Successfully %s %lld credits %s account %s", done, (long long)amount, whence,
                          account);
@@ -121,7 +121,7 @@ static int gtransfer(struct cli *cli, const struct words *w)
         json_kstrz(&o.j, "account", from);
         json_kstrz(&o.j, "to", to);
         json_kint(&o.j, "amount", amount);
-        code = send_or_free(cli, &o, add_options(w, &o));
+        code = money_send_or_free(cli, &o, add_options(w, &o));
         if (code == 0)
                 gold_say(w, "Successfully transferred %lld credits from account %s to account %s",
                          (long long)amount, from, to);
@@ -375,7 +375,7 @@ static int gchalloc(struct cli *cli, const struct words *w)
                 return cli_error(1, "which allocation? Give its number with -i");
         gold_order(&o, "set");
         gold_order_text(&o, "why", words_text(w, "description"));
-        code = send_or_free(cli, &o, change_allocation(cli, w, id, &o));
+        code = money_send_or_free(cli, &o, change_allocation(cli, w, id, &o));
         if (code == 0)
                 gold_say(w, "Successfully modified 1 Allocation");
         return code;

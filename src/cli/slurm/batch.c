@@ -72,7 +72,7 @@ static void write_string(struct buf *out, const char *attribute, struct str valu
 }
 
 /* Writes a value, which must have one line, and no blanks at its ends. */
-static int write_line(struct writing *g, const char *keyword, const char *option, struct str value)
+static int batch_write_line(struct writing *g, const char *keyword, const char *option, struct str value)
 {
         if (value.n == 0 || str_trim(value).n != value.n || str_find(value, '\n') >= 0 ||
             str_ends(value, STR("\\")))
@@ -313,7 +313,7 @@ static void add_clause(struct buf *all, struct str clause)
         buf_printf(all, "%s(" STR_FMT ")", all->n ? " && " : "", STR_ARG(clause));
 }
 
-static void add_names(struct buf *out, struct str list, const char *const *attributes, bool are)
+static void batch_add_names(struct buf *out, struct str list, const char *const *attributes, bool are)
 {
         struct str one;
         bool any = false;
@@ -371,7 +371,7 @@ static int write_requirements(struct writing *g)
         const char *text = words_text(g->w, "partition");
 
         if (text && *text) {
-                add_names(&one, str_of(text), queues, true);
+                batch_add_names(&one, str_of(text), queues, true);
                 add_clause(&all, buf_view(&one));
                 write_string(g->out, "SlurmPartition", str_of(text));
         }
@@ -385,7 +385,7 @@ static int write_requirements(struct writing *g)
                                 "--nodelist=%s names several nodes, and a job runs on one: name one, or "
                                 "--exclude the others",
                                 text);
-                add_names(&one, buf_view(&hosts), nodes, true);
+                batch_add_names(&one, buf_view(&hosts), nodes, true);
                 add_clause(&all, buf_view(&one));
         }
         buf_reset(&one);
@@ -393,7 +393,7 @@ static int write_requirements(struct writing *g)
         if ((text = words_text(g->w, "exclude"))) {
                 if (hosts_expand(str_of(text), &hosts, g->err) != 0)
                         return -EINVAL;
-                add_names(&one, buf_view(&hosts), nodes, false);
+                batch_add_names(&one, buf_view(&hosts), nodes, false);
                 add_clause(&all, buf_view(&one));
         }
         buf_reset(&one);
@@ -413,7 +413,7 @@ static int write_requirements(struct writing *g)
 
 /* ---- when */
 
-static int read_time(struct writing *g, const char *option, int64_t *ret_s)
+static int batch_read_time(struct writing *g, const char *option, int64_t *ret_s)
 {
         return moment_read(str_of(words_text(g->w, option)), g->b->cli->now_ms / 1000, ret_s) == 0
                        ? 0
@@ -445,14 +445,14 @@ static int write_times(struct writing *g)
         if (g->limit_s)
                 buf_printf(g->out, "allowed_execute_duration = %lld\n", (long long)g->limit_s);
         if (words_has(g->w, "begin")) {
-                if (read_time(g, "begin", &at_s) != 0)
+                if (batch_read_time(g, "begin", &at_s) != 0)
                         return -EINVAL;
                 if (at_s > g->b->cli->now_ms / 1000)
                         buf_printf(g->out, "deferral_time = %lld\ndeferral_window = %d\n", (long long)at_s,
                                    DEADLINE_FAR);
         }
         if (words_has(g->w, "deadline")) {
-                if (read_time(g, "deadline", &deadline_s) != 0)
+                if (batch_read_time(g, "deadline", &deadline_s) != 0)
                         return -EINVAL;
                 buf_printf(g->out, "+SlurmDeadline = %lld\n", (long long)deadline_s);
         }
@@ -502,7 +502,7 @@ static int write_mail(struct writing *g)
 
         if (user && strpbrk(user, "%:/")) /* what a site's own mailer makes an address of */
                 cli_note("--mail-user=%s is not a mail address, and is left out: mail goes to you", user);
-        else if (user && *user && write_line(g, "notify_user", "mail-user", str_of(user)) != 0)
+        else if (user && *user && batch_write_line(g, "notify_user", "mail-user", str_of(user)) != 0)
                 return -EINVAL;
         while (list.p && str_cut(&list, ',', &one)) {
                 bool all = str_ieqz(one, "ALL");
@@ -555,7 +555,7 @@ static int write_reservation(struct writing *g, struct str value)
                 return err_set(g->err, -EINVAL,
                                "--reservation: '" STR_FMT "' is no number of one: see drover reserve list",
                                STR_ARG(str_head(value, 60)));
-        return write_line(g, "reservation", "reservation", value);
+        return batch_write_line(g, "reservation", "reservation", value);
 }
 
 static int write_accounts(struct writing *g)
@@ -563,9 +563,9 @@ static int write_accounts(struct writing *g)
         int rc = 0;
 
         if (words_has(g->w, "account"))
-                rc = write_line(g, "accounting_group", "account", str_of(words_text(g->w, "account")));
+                rc = batch_write_line(g, "accounting_group", "account", str_of(words_text(g->w, "account")));
         if (rc == 0 && words_has(g->w, "qos"))
-                rc = write_line(g, "qos", "qos", str_of(words_text(g->w, "qos")));
+                rc = batch_write_line(g, "qos", "qos", str_of(words_text(g->w, "qos")));
         if (rc == 0 && words_has(g->w, "reservation"))
                 rc = write_reservation(g, str_of(words_text(g->w, "reservation")));
         if (rc == 0)
@@ -1022,7 +1022,7 @@ static int write_shell(struct writing *g, size_t pieces, struct buf *shell)
         return 0;
 }
 
-static void add_text(struct args *words, struct str text)
+static void batch_add_text(struct args *words, struct str text)
 {
         BUF_CLEANUP struct buf written = {0};
 
@@ -1044,12 +1044,12 @@ static int write_script(struct writing *g)
         if (g->files[1].n)
                 set_keyword(g, "DROVER_SLURM_ERR", "%s", buf_z(&g->files[1]));
         args_add(&words, STR("-c"));
-        add_text(&words, buf_view(&shell));
-        add_text(&words, str_of(g->b->command));
+        batch_add_text(&words, buf_view(&shell));
+        batch_add_text(&words, str_of(g->b->command));
         for (; rest.n; rest = str_skip(rest, PIECE_MAX))
-                add_text(&words, str_head(rest, PIECE_MAX));
+                batch_add_text(&words, str_head(rest, PIECE_MAX));
         for (size_t i = 0; i < g->b->argument_count; i++)
-                add_text(&words, str_of(g->b->arguments[i]));
+                batch_add_text(&words, str_of(g->b->arguments[i]));
         buf_addz(g->out,
                  "executable = /bin/sh\ntransfer_executable = false\nshould_transfer_files = IN_PLACE\n");
         write_words(g->out, "arguments", &words);
@@ -1112,7 +1112,7 @@ static int write_names(struct writing *g)
         buf_addz(&g->folder, cwd);
         write_string(g->out, "SlurmName", buf_view(&g->name));
         write_string(g->out, "SlurmCommand", str_of(g->b->command));
-        if (write_line(g, "batch_name", "job-name", buf_view(&g->name)) != 0)
+        if (batch_write_line(g, "batch_name", "job-name", buf_view(&g->name)) != 0)
                 return -EINVAL;
         if (folder && *folder) {
                 BUF_CLEANUP struct buf path = {0};
@@ -1120,9 +1120,9 @@ static int write_names(struct writing *g)
                 if (*folder != '/')
                         buf_printf(&path, "%s/", cwd);
                 buf_addz(&path, folder);
-                return write_line(g, "initialdir", "chdir", buf_view(&path));
+                return batch_write_line(g, "initialdir", "chdir", buf_view(&path));
         }
-        return write_line(g, "initialdir", "chdir", str_of(cwd));
+        return batch_write_line(g, "initialdir", "chdir", str_of(cwd));
 }
 
 int batch_write(const struct batch *b, struct buf *out, struct err *err)

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-static int fail_list(struct str list, struct err *err)
+static int hosts_fail_list(struct str list, struct err *err)
 {
         return err_set(err, -EINVAL, "Invalid node name specified: " STR_FMT, STR_ARG(str_head(list, 100)));
 }
@@ -34,17 +34,17 @@ int hosts_expand(struct str list, struct buf *out, struct err *err)
                         continue;
                 if (open < 0) {
                         if (close >= 0 || ++count > HOSTS_MAX)
-                                return fail_list(list, err);
+                                return hosts_fail_list(list, err);
                         buf_printf(out, "%s" STR_FMT, out->n ? "," : "", STR_ARG(entry));
                         continue;
                 }
                 if (close < open + 2)
-                        return fail_list(list, err);
+                        return hosts_fail_list(list, err);
                 before = str_head(entry, (size_t)open);
                 numbers = str_make(entry.p + open + 1, (size_t)(close - open - 1));
                 behind = str_skip(entry, (size_t)close + 1);
                 if (str_find(behind, '[') >= 0)
-                        return fail_list(list, err);
+                        return hosts_fail_list(list, err);
                 while (str_cut(&numbers, ',', &one)) {
                         struct str last = one, first;
                         uint64_t from, to;
@@ -52,15 +52,15 @@ int hosts_expand(struct str list, struct buf *out, struct err *err)
                         str_cut(&last, '-', &first);
                         if (str_to_u64(first, &from) != 0 || str_to_u64(last.p ? last : first, &to) != 0 ||
                             to < from || to - from >= HOSTS_MAX)
-                                return fail_list(list, err);
+                                return hosts_fail_list(list, err);
                         for (; from <= to; from++) {
                                 if (++count > HOSTS_MAX)
-                                        return fail_list(list, err);
+                                        return hosts_fail_list(list, err);
                                 buf_printf(out, "%s" STR_FMT "%0*llu" STR_FMT, out->n ? "," : "",
                                            STR_ARG(before), (int)first.n, (unsigned long long)from,
                                            STR_ARG(behind));
                         }
                 }
         }
-        return out->n ? 0 : fail_list(list, err);
+        return out->n ? 0 : hosts_fail_list(list, err);
 }

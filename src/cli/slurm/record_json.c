@@ -14,8 +14,8 @@ void record_json_begin(struct buf *out)
         buf_addz(out, HEAD);
 }
 
-static void add_text(struct json *j, const char *key, const struct record *r,
-                     void (*write)(const struct record *r, struct buf *out))
+static void record_json_add_text(struct json *j, const char *key, const struct record *r,
+                                 void (*write)(const struct record *r, struct buf *out))
 {
         BUF_CLEANUP struct buf text = {0};
 
@@ -40,7 +40,7 @@ static void add_number(struct json *j, const char *key, bool there, int64_t valu
                 json_null(j);
 }
 
-static void add_times(struct json *j, const struct record *r)
+static void record_json_add_times(struct json *j, const struct record *r)
 {
         json_kint(j, "submit_time", r->submitted_s);
         json_kint(j, "eligible_time", r->submitted_s);
@@ -60,22 +60,22 @@ void record_json(const struct record *r, bool more, struct buf *out)
         json_kint(&j, "job_id", record_number(r));
         json_kint(&j, "array_job_id", r->task >= 0 ? r->request : 0);
         add_number(&j, "array_task_id", r->task >= 0, r->task);
-        add_text(&j, "name", r, record_name);
+        record_json_add_text(&j, "name", r, record_name);
         json_kstrz(&j, "job_state", record_state_name(r->state));
         json_kstrz(&j, "state_reason", r->reason);
-        add_text(&j, "user_name", r, record_owner);
+        record_json_add_text(&j, "user_name", r, record_owner);
         json_kint(&j, "user_id", record_uid(r));
-        add_text(&j, "partition", r, record_partition);
+        record_json_add_text(&j, "partition", r, record_partition);
         add_attribute(&j, "account", r, "AcctGroup");
         add_attribute(&j, "qos", r, "QOS");
-        add_text(&j, "nodes", r, record_node);
-        add_text(&j, "batch_host", r, record_node);
+        record_json_add_text(&j, "nodes", r, record_node);
+        record_json_add_text(&j, "batch_host", r, record_node);
         json_kint(&j, "node_count", r->nodes);
         json_kint(&j, "cpus", r->cpus);
         json_kint(&j, "tasks", r->tasks);
         add_number(&j, "memory_per_node", view_there(view_get(r->ad, "RequestMemory")),
                    view_integer(view_get(r->ad, "RequestMemory"), 0));
-        add_times(&j, r);
+        record_json_add_times(&j, r);
         json_kint(&j, "exit_code", r->exit_code << 8 | r->exit_signal);
         json_kint(&j, "priority", view_integer(view_get(r->ad, "JobPrio"), 0));
         json_kint(&j, "restart_cnt", starts > 1 ? starts - 1 : 0);
@@ -84,8 +84,8 @@ void record_json(const struct record *r, bool more, struct buf *out)
         add_attribute(&j, "dependency", r, "SlurmDependency");
         add_attribute(&j, "command", r, "SlurmCommand");
         add_attribute(&j, "current_working_directory", r, "Iwd");
-        add_text(&j, "standard_output", r, record_output);
-        add_text(&j, "standard_error", r, record_error);
+        record_json_add_text(&j, "standard_output", r, record_output);
+        record_json_add_text(&j, "standard_error", r, record_error);
         add_attribute(&j, "standard_input", r, "In");
         json_kstrz(&j, "cluster", "drover");
         json_close(&j, '}');

@@ -186,7 +186,7 @@ static void take_page(const struct fetching *f, struct view root, struct buf *ne
 }
 
 /* Fetches all pages for these ids. */
-static int fetch(const struct fetching *f, struct str ids)
+static int select_request(const struct fetching *f, struct str ids)
 {
         BUF_CLEANUP struct buf path = {0}, cursor = {0};
 
@@ -224,14 +224,14 @@ int select_fetch(struct cli *cli, const struct select *s, const char *address, c
         int code = 0;
 
         if (s->id_count == 0)
-                return fetch(&f, STR_NONE);
+                return select_request(&f, STR_NONE);
         if (s->id_count == 1 || rest.n <= IDS_BYTES) {
-                code = fetch(&f, rest);
+                code = select_request(&f, rest);
                 if (code != SELECT_NO_SUCH_ID || s->id_count == 1)
                         return code;
         }
         for (code = 0; code == 0 && str_cut(&rest, ',', &id);) {
-                code = fetch(&f, id);
+                code = select_request(&f, id);
                 if (code == SELECT_NO_SUCH_ID)
                         code = 0;
         }

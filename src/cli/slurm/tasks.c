@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-static int fail_list(struct str text, struct err *err)
+static int tasks_fail_list(struct str text, struct err *err)
 {
         return err_set(err, -EINVAL,
                        "Invalid job array specification \"" STR_FMT
@@ -53,17 +53,17 @@ int tasks_read(struct str text, struct tasks *ret, struct err *err)
         str_cut(&rest, '%', &list);
         if (rest.n) {
                 if (str_to_u64(rest, &at_once) != 0 || at_once > TASKS_NUMBER_MAX)
-                        return fail_list(text, err);
+                        return tasks_fail_list(text, err);
                 t.at_once = (uint32_t)at_once;
         }
         there = mem_zalloc(TASKS_NUMBER_MAX / 8 + 1);
         if (list.n == 0)
-                return fail_list(text, err);
+                return tasks_fail_list(text, err);
         while (str_cut(&list, ',', &piece)) {
                 uint64_t first, last, step;
 
                 if (read_piece(piece, &first, &last, &step) != 0)
-                        return fail_list(text, err);
+                        return tasks_fail_list(text, err);
                 for (uint64_t i = first; i <= last; i += step) {
                         t.count += !(there[i / 8] >> (i % 8) & 1);
                         there[i / 8] |= (unsigned char)(1u << (i % 8));

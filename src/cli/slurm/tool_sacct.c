@@ -44,7 +44,7 @@ static void accounts_deinit(struct accounts *a)
         columns_deinit(&a->columns);
 }
 
-static void write_line(const struct accounts *a, const struct record *r, struct buf *out)
+static void sacct_write_line(const struct accounts *a, const struct record *r, struct buf *out)
 {
         if (a->form == FORM_TABLE)
                 columns_line(&a->columns, r, STR_NONE, out);
@@ -52,7 +52,7 @@ static void write_line(const struct accounts *a, const struct record *r, struct 
                 columns_parsable(&a->columns, r, a->mark, a->form == FORM_PARSABLE, out);
 }
 
-static void take_record(void *arg, const struct record *r)
+static void sacct_take_record(void *arg, const struct record *r)
 {
         struct accounts *a = arg;
         BUF_CLEANUP struct buf text = {0};
@@ -63,20 +63,20 @@ static void take_record(void *arg, const struct record *r)
         if (a->form == FORM_JSON) {
                 record_json(r, true, &text);
         } else {
-                write_line(a, r, &text);
+                sacct_write_line(a, r, &text);
                 if (a->steps && r->elapsed_s >= 0 && view_integer(view_get(r->job, "starts"), 0) > 0 &&
                     r->state != RECORD_PENDING) {
                         struct record step = *r;
 
                         step.step = "batch";
-                        write_line(a, &step, &text);
+                        sacct_write_line(a, &step, &text);
                 }
         }
         MEM_GROW(a->lines, a->line_cap, a->line_count + 1);
         a->lines[a->line_count++] = (struct line){r->request, r->member, buf_take(&text)};
 }
 
-static int compare_rows(const void *a, const void *b)
+static int sacct_compare_rows(const void *a, const void *b)
 {
         const struct line *x = a, *y = b;
 
@@ -94,11 +94,11 @@ static void accounts_print(struct accounts *a, bool heads)
                 columns_heads(&a->columns, &out);
         else if (a->form != FORM_JSON && heads)
                 columns_parsable(&a->columns, NULL, a->mark, a->form == FORM_PARSABLE, &out);
-        qsort(a->lines, a->line_count, sizeof(*a->lines), compare_rows);
+        qsort(a->lines, a->line_count, sizeof(*a->lines), sacct_compare_rows);
         for (size_t i = 0; i < a->line_count; i++) {
                 const char *text = a->lines[i].text;
 
-                if (i && compare_rows(&a->lines[i - 1], &a->lines[i]) == 0)
+                if (i && sacct_compare_rows(&a->lines[i - 1], &a->lines[i]) == 0)
                         continue;
                 if (a->form == FORM_JSON && i == 0) {
                         record_json_begin(&out);
@@ -116,7 +116,7 @@ static void accounts_print(struct accounts *a, bool heads)
         cli_print(&out);
 }
 
-static int read_time(const struct words *w, const char *name, int64_t now_s, int64_t *ret)
+static int sacct_read_time(const struct words *w, const char *name, int64_t now_s, int64_t *ret)
 {
         const char *text = words_text(w, name);
 
@@ -147,9 +147,9 @@ static int choose(struct accounts *a, const struct words *w)
         a->end_s = INT64_MAX;
         if (s->id_count == 0)
                 moment_read(STR("today"), now_s, &a->start_s);
-        code = read_time(w, "starttime", now_s, &a->start_s);
+        code = sacct_read_time(w, "starttime", now_s, &a->start_s);
         if (code == 0)
-                code = read_time(w, "endtime", now_s, &a->end_s);
+                code = sacct_read_time(w, "endtime", now_s, &a->end_s);
         if (code == 0 && words_has(w, "user"))
                 code = select_users(s, str_of(words_text(w, "user")));
         else if (code == 0 && s->id_count == 0 && !words_has(w, "allusers"))
@@ -157,7 +157,7 @@ static int choose(struct accounts *a, const struct words *w)
         return code;
 }
 
-static int choose_columns(struct accounts *a, const struct words *w)
+static int sacct_choose_columns(struct accounts *a, const struct words *w)
 {
         struct err err = {""};
         const char *format = words_text(w, "format");
@@ -176,11 +176,11 @@ static int choose_columns(struct accounts *a, const struct words *w)
 
 /* With ids the server also tells of jobs that have ended a while ago; those of long ago are in the history
  * only. */
-static int fetch(struct accounts *a)
+static int sacct_fetch(struct accounts *a)
 {
         struct select past = {.ids = a->select.ids, .id_count = a->select.id_count, .any_state = true};
         BUF_CLEANUP struct buf constraint = {0};
-        int code = select_fetch(a->cli, &a->select, "/v1/jobs", "after", "", take_record, a);
+        int code = select_fetch(a->cli, &a->select, "/v1/jobs", "after", "", sacct_take_record, a);
 
         if (code > 0 || (code == 0 && a->select.id_count))
                 return code;
@@ -188,7 +188,7 @@ static int fetch(struct accounts *a)
         past.constraint = constraint;
         if (a->start_s > 0)
                 select_and(&past, "EnteredCurrentStatus >= %lld", (long long)a->start_s);
-        code = select_fetch(a->cli, &past, "/v1/history", "before", "", take_record, a);
+        code = select_fetch(a->cli, &past, "/v1/history", "before", "", sacct_take_record, a);
         constraint = past.constraint;
         return code == SELECT_NO_SUCH_ID ? 0 : code;
 }
@@ -205,11 +205,11 @@ static int sacct(struct cli *cli, const struct words *w)
                 cli_print(&out);
                 return 0;
         }
-        code = choose_columns(&a, w);
+        code = sacct_choose_columns(&a, w);
         if (code == 0)
                 code = choose(&a, w);
         if (code == 0)
-                code = fetch(&a);
+                code = sacct_fetch(&a);
         if (code == 0)
                 accounts_print(&a, !words_has(w, "noheader"));
         accounts_deinit(&a);

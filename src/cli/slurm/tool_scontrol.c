@@ -43,14 +43,14 @@ static void add_date(struct buf *out, const char *key, int64_t at_s, const char 
         moment_date(out, at_s, otherwise);
 }
 
-static void add_text(struct buf *out, const char *key, const struct record *r, const char *attribute,
-                     const char *otherwise)
+static void scontrol_add_text(struct buf *out, const char *key, const struct record *r, const char *attribute,
+                              const char *otherwise)
 {
         buf_printf(out, "%s=", key);
         record_text(r, attribute, otherwise, out);
 }
 
-static void add_names(struct showing *s, const struct record *r)
+static void scontrol_add_names(struct showing *s, const struct record *r)
 {
         BUF_CLEANUP struct buf owner = {0};
         const struct passwd *who;
@@ -74,8 +74,8 @@ static void add_names(struct showing *s, const struct record *r)
         end_line(s);
         buf_printf(out, "Priority=%lld Nice=%lld ", (long long)view_integer(view_get(r->ad, "JobPrio"), 0),
                    (long long)-view_integer(view_get(r->ad, "JobPrio"), 0));
-        add_text(out, "Account", r, "AcctGroup", "(null)");
-        add_text(out, " QOS", r, "QOS", "(null)");
+        scontrol_add_text(out, "Account", r, "AcctGroup", "(null)");
+        scontrol_add_text(out, " QOS", r, "QOS", "(null)");
         end_line(s);
 }
 
@@ -86,7 +86,7 @@ static void add_state(struct showing *s, const struct record *r)
 
         buf_printf(out, "JobState=%s Reason=%s ", record_state_name(r->state), r->reason);
         if (strcmp(r->reason, "Dependency") == 0)
-                add_text(out, "Dependency", r, "SlurmDependency", "(null)");
+                scontrol_add_text(out, "Dependency", r, "SlurmDependency", "(null)");
         else
                 buf_addz(out, "Dependency=(null)");
         end_line(s);
@@ -106,7 +106,7 @@ static void add_state(struct showing *s, const struct record *r)
         end_line(s);
 }
 
-static void add_times(struct showing *s, const struct record *r)
+static void scontrol_add_times(struct showing *s, const struct record *r)
 {
         struct buf *out = &s->out;
         int64_t begin_s = view_integer(view_get(r->ad, "DeferralTime"), 0),
@@ -178,18 +178,18 @@ static void add_files(struct showing *s, const struct record *r)
 {
         struct buf *out = &s->out;
 
-        add_text(out, "Command", r, "SlurmCommand", "(null)");
+        scontrol_add_text(out, "Command", r, "SlurmCommand", "(null)");
         end_line(s);
-        add_text(out, "WorkDir", r, "Iwd", "");
+        scontrol_add_text(out, "WorkDir", r, "Iwd", "");
         end_line(s);
         if (view_there(view_get(r->ad, "SlurmComment"))) {
-                add_text(out, "Comment", r, "SlurmComment", "");
+                scontrol_add_text(out, "Comment", r, "SlurmComment", "");
                 end_line(s);
         }
         buf_addz(out, "StdErr=");
         record_error(r, out);
         end_line(s);
-        add_text(out, "StdIn", r, "In", "/dev/null");
+        scontrol_add_text(out, "StdIn", r, "In", "/dev/null");
         end_line(s);
         buf_addz(out, "StdOut=");
         record_output(r, out);
@@ -203,9 +203,9 @@ static void show_job(void *arg, const struct record *r)
         struct showing *s = arg;
 
         s->count++;
-        add_names(s, r);
+        scontrol_add_names(s, r);
         add_state(s, r);
-        add_times(s, r);
+        scontrol_add_times(s, r);
         add_place(s, r);
         add_files(s, r);
         if (s->out.n > 65536)

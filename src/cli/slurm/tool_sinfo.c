@@ -32,7 +32,7 @@ static void sum(const struct row *r, int64_t cpus[4], int64_t nodes[4])
         }
 }
 
-static void add_names(const struct row *r, struct buf *out)
+static void sinfo_add_names(const struct row *r, struct buf *out)
 {
         for (size_t i = 0; i < r->count; i++)
                 buf_printf(out, "%s%s", i ? "," : "", r->nodes[i]->name);
@@ -122,7 +122,7 @@ static void add_cell(const struct row *r, char letter, bool only_one, struct buf
         case 'D': buf_printf(out, "%zu", r->count); break;
         case 't': buf_addz(out, first ? node_state_short(first->state) : "n/a"); break;
         case 'T': buf_addz(out, first ? node_state_name(first->state) : "unknown"); break;
-        case 'N': add_names(r, out); break;
+        case 'N': sinfo_add_names(r, out); break;
         case 'n':
         case 'o':
                 for (size_t i = 0; i < r->count; i++)
@@ -162,7 +162,7 @@ static void add_cell(const struct row *r, char letter, bool only_one, struct buf
 }
 
 /* Writes one line; r NULL: the headings. Returns a letter of the format that is not known, or 0. */
-static char write_line(const struct row *r, struct str format, bool only_one, struct buf *out)
+static char sinfo_write_line(const struct row *r, struct str format, bool only_one, struct buf *out)
 {
         for (; format.n; format = str_skip(format, 1)) {
                 BUF_CLEANUP struct buf cell = {0};
@@ -278,12 +278,12 @@ static char write_partition(const struct words *w, const struct nodes *all, cons
                         row->nodes[row->count++] = n;
                         any = true;
                         if (by_node) {
-                                bad = write_line(row, format, only_one, out);
+                                bad = sinfo_write_line(row, format, only_one, out);
                                 row->count = 0;
                         }
                 }
                 if (row->count && !bad)
-                        bad = write_line(row, format, only_one, out);
+                        bad = sinfo_write_line(row, format, only_one, out);
                 if (whole)
                         break;
         }
@@ -304,7 +304,7 @@ static int sinfo(struct cli *cli, const struct words *w)
         if (words_has(w, "long") && !words_has(w, "noheader"))
                 record_print_now(cli);
         if (!words_has(w, "noheader"))
-                bad = write_line(NULL, buf_view(&format), false, &out);
+                bad = sinfo_write_line(NULL, buf_view(&format), false, &out);
         for (size_t i = 0; i < all.partition_count && !bad; i++)
                 bad = write_partition(w, &all, all.partitions[i], all.partition_count == 1, buf_view(&format),
                                       &out);

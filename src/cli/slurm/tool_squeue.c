@@ -102,7 +102,7 @@ static void add_task(struct listing *l, const struct record *r)
         g->tasks[g->count++] = (uint32_t)r->task;
 }
 
-static void take_record(void *arg, const struct record *r)
+static void squeue_take_record(void *arg, const struct record *r)
 {
         struct listing *l = arg;
 
@@ -121,7 +121,7 @@ static void take_record(void *arg, const struct record *r)
                 add_line(l, r, STR_NONE);
 }
 
-static int compare_rows(const void *a, const void *b)
+static int squeue_compare_rows(const void *a, const void *b)
 {
         const struct line *x = a, *y = b;
 
@@ -138,7 +138,7 @@ static void print_lines(struct listing *l, bool heads)
 
         if (heads)
                 columns_heads(&l->columns, &out);
-        qsort(l->lines, l->line_count, sizeof(*l->lines), compare_rows);
+        qsort(l->lines, l->line_count, sizeof(*l->lines), squeue_compare_rows);
         for (size_t i = 0; i < l->line_count; i++) {
                 buf_addz(&out, l->lines[i].text);
                 if (out.n > 65536)
@@ -147,7 +147,7 @@ static void print_lines(struct listing *l, bool heads)
         cli_print(&out);
 }
 
-static int choose_columns(struct listing *l, const struct words *w, struct err *err)
+static int squeue_choose_columns(struct listing *l, const struct words *w, struct err *err)
 {
         size_t brief = words_place(w, "format"), full = words_place(w, "Format");
 
@@ -200,8 +200,8 @@ static int print_all(struct listing *l, const struct words *w)
         if (finished && l->select.id_count == 0)
                 select_and(&l->select, "(JobStatus =!= 3 && JobStatus =!= 4) || EnteredCurrentStatus >= %lld",
                            (long long)(l->cli->now_ms / 1000 - KEPT_S));
-        code = select_fetch(l->cli, &l->select, "/v1/jobs", "after", finished ? "&all=1" : "", take_record,
-                            l);
+        code = select_fetch(l->cli, &l->select, "/v1/jobs", "after", finished ? "&all=1" : "",
+                            squeue_take_record, l);
         end_groups(l);
         if (code == SELECT_NO_SUCH_ID) {
                 fflush(stdout);
@@ -227,7 +227,7 @@ static int squeue(struct cli *cli, const struct words *w)
                             .each_task = words_has(w, "array") || words_has(w, "array-unique"),
                             .json = words_has(w, "json")};
         struct err err = {""};
-        int code = choose_columns(&l, w, &err);
+        int code = squeue_choose_columns(&l, w, &err);
 
         if (code == 0)
                 code = choose_jobs(&l, w, &err);

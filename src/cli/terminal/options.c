@@ -17,7 +17,7 @@ const struct option_row options_common[] = {
         {0},
 };
 
-static const struct option_row *row_at(const struct command *command, size_t i)
+static const struct option_row *options_row_at(const struct command *command, size_t i)
 {
         size_t own = 0;
 
@@ -36,7 +36,7 @@ const struct option_row *options_row(const struct command *command, struct str n
 {
         const struct option_row *row;
 
-        for (size_t i = 0; (row = row_at(command, i)); i++)
+        for (size_t i = 0; (row = options_row_at(command, i)); i++)
                 if (str_eqz(name, row->name))
                         return row;
         return NULL;
@@ -61,7 +61,7 @@ const char *options_nearest(struct str word, const char *(*name_of)(const void *
 
 static const char *row_name(const void *arg, size_t i)
 {
-        const struct option_row *row = row_at(arg, i);
+        const struct option_row *row = options_row_at(arg, i);
 
         return row ? row->name : NULL;
 }
@@ -154,7 +154,7 @@ static int find_long(const struct options *o, struct str word, struct str name, 
         const struct command *command = o->command;
         const struct option_row *row, *found = options_row(command, name);
 
-        for (size_t i = 0; !found && (row = row_at(command, i)); i++) {
+        for (size_t i = 0; !found && (row = options_row_at(command, i)); i++) {
                 if (name.n == 0 || !str_starts(str_of(row->name), name))
                         continue;
                 if (*ret)
@@ -171,7 +171,7 @@ static const struct option_row *find_letter(const struct command *command, char 
 {
         const struct option_row *row;
 
-        for (size_t i = 0; (row = row_at(command, i)); i++)
+        for (size_t i = 0; (row = options_row_at(command, i)); i++)
                 if (row->letter == letter)
                         return row;
         return NULL;

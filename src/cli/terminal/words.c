@@ -22,7 +22,7 @@ static bool row_ends(const struct words_row *row)
 }
 
 /* The n-th row that the tool takes; NULL behind the last. */
-static const struct words_row *row_at(const struct words_tool *tool, size_t n)
+static const struct words_row *words_row_at(const struct words_tool *tool, size_t n)
 {
         size_t own = 0;
 
@@ -86,11 +86,11 @@ static void make_tables(const struct words_tool *tool, bool stops, struct option
         const struct words_row *row;
         size_t n = 0, count = 0;
 
-        while (row_at(tool, n))
+        while (words_row_at(tool, n))
                 n++;
         *ret_long = mem_zalloc((n + 1) * sizeof(**ret_long));
         buf_addz(letters, stops ? "+:" : ":");
-        for (size_t i = 0; (row = row_at(tool, i)); i++) {
+        for (size_t i = 0; (row = words_row_at(tool, i)); i++) {
                 const char *tail = row->form == WORDS_PLAIN ? "" : row->form == WORDS_VALUE ? ":" : "::";
 
                 if (row->letter)
@@ -106,8 +106,8 @@ static const struct words_row *row_of(const struct words_tool *tool, int code)
         const struct words_row *row;
 
         if (code >= FIRST_CODE)
-                return row_at(tool, (size_t)(code - FIRST_CODE));
-        for (size_t i = 0; (row = row_at(tool, i)); i++)
+                return words_row_at(tool, (size_t)(code - FIRST_CODE));
+        for (size_t i = 0; (row = words_row_at(tool, i)); i++)
                 if (row->letter == code)
                         return row;
         return NULL;
@@ -163,7 +163,7 @@ int words_environment(struct words *w, struct err *err)
         const struct words_row *row;
         int rc = 0;
 
-        for (size_t i = 0; rc == 0 && !w->tool->no_variables && (row = row_at(w->tool, i)); i++) {
+        for (size_t i = 0; rc == 0 && !w->tool->no_variables && (row = words_row_at(w->tool, i)); i++) {
                 const char *value = row->variable ? getenv(row->variable) : NULL;
 
                 if (value && (row->form != WORDS_VALUE || *value))
@@ -194,7 +194,7 @@ static const struct words_row *row_named(const struct words *w, const char *name
 {
         const struct words_row *row;
 
-        for (size_t i = 0; (row = row_at(w->tool, i)); i++)
+        for (size_t i = 0; (row = words_row_at(w->tool, i)); i++)
                 if (row->name ? strcmp(row->name, name) == 0 : name[0] == row->letter && !name[1])
                         return row;
         assert(!"an option that no row has");
@@ -268,7 +268,7 @@ void words_help(const struct words_tool *tool, const char *closing, struct buf *
         const struct words_row *row;
 
         buf_printf(out, "Usage: %s %s\n%s\n\n", tool->name, tool->usage, tool->line);
-        for (size_t i = 0; (row = row_at(tool, i)); i++) {
+        for (size_t i = 0; (row = words_row_at(tool, i)); i++) {
                 BUF_CLEANUP struct buf left = {0};
 
                 show_all(row, &left);

@@ -33,7 +33,7 @@ int request_load_begin(struct core *c, struct request *r, const struct submissio
         return 0;
 }
 
-static int part_begin(struct core *c, struct request *r, struct request_loading *l, struct err *err)
+static int admission_part_begin(struct core *c, struct request *r, struct request_loading *l, struct err *err)
 {
         const struct submission_part *from = &l->from->parts[l->part];
         struct part *p = &r->parts[l->part], *before = l->part ? p - 1 : NULL;
@@ -103,7 +103,7 @@ int request_load_some(struct core *c, struct request *r, struct request_loading 
 {
         while (*budget > 0 && l->part < l->from->part_count) {
                 struct part *p = &r->parts[l->part];
-                int e = p->job_template ? 0 : part_begin(c, r, l, err);
+                int e = p->job_template ? 0 : admission_part_begin(c, r, l, err);
 
                 if (e)
                         return e;

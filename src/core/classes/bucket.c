@@ -135,8 +135,8 @@ static void append_bucket(struct request *r, struct bucket *b)
 }
 
 /* Adds a bucket whose members request_set_priority sets. */
-static struct bucket *add_bucket(struct core *c, struct request *r, struct job_class *k, uint32_t part,
-                                 int64_t priority)
+static struct bucket *bucket_append(struct core *c, struct request *r, struct job_class *k, uint32_t part,
+                                    int64_t priority)
 {
         struct bucket *b = bucket_new(c, r, k, part, priority);
 
@@ -193,7 +193,7 @@ void request_set_priority(struct core *c, struct request *r, const struct set *m
                 }
                 if (b->job_class)
                         b->job_class->users++;
-                other = add_bucket(c, r, b->job_class, b->part, priority);
+                other = bucket_append(c, r, b->job_class, b->part, priority);
                 if (!b->members) {
                         b->members = mem_new(struct set);
                         set_add_range(b->members, 0, r->count);

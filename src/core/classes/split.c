@@ -116,7 +116,7 @@ struct split *split_new(struct core *c, struct request *r, uint32_t classes_max)
         return s;
 }
 
-static struct bucket *add_bucket(struct split *s, struct job_class *k, int64_t priority)
+static struct bucket *split_append(struct split *s, struct job_class *k, int64_t priority)
 {
         if (s->count == s->cap) {
                 bool first = s->buckets == s->few;
@@ -164,7 +164,7 @@ static uint64_t next_member(const struct split *s, uint64_t from)
 }
 
 /* Begins a piece; one whose members are all alike is finished at once. */
-static void part_begin(struct split *s, uint32_t *budget)
+static void split_part_begin(struct split *s, uint32_t *budget)
 {
         struct core *c = s->core;
         struct request *r = s->request;
@@ -190,8 +190,8 @@ static void part_begin(struct split *s, uint32_t *budget)
         }
         spend(budget, SPLIT_CLASS);
         if (first != SET_END) {
-                b = add_bucket(s, job_class_get(c, r, p, (uint32_t)first),
-                               member_priority(c, r, p, (uint32_t)first));
+                b = split_append(s, job_class_get(c, r, p, (uint32_t)first),
+                                 member_priority(c, r, p, (uint32_t)first));
                 if (s->only || request_piece_count(r) > 1) {
                         b->members = mem_new(struct set);
                         set_add_range(b->members, p->first, (uint64_t)p->first + p->count);
@@ -217,7 +217,7 @@ static struct bucket *find_bucket(struct split *s, const struct part *p, uint32_
         if (b) {
                 job_class_unref(c, k);
         } else {
-                b = add_bucket(s, k, priority);
+                b = split_append(s, k, priority);
                 b->members = mem_new(struct set);
         }
         alike_learn(c, p, b, &s->alike);
@@ -251,7 +251,7 @@ bool split_some(struct split *s, uint32_t *budget)
 
         if (s->core->config.shadow) {
                 if (s->count == 0)
-                        add_bucket(s, NULL, 0);
+                        split_append(s, NULL, 0);
                 return false;
         }
         if (s->keyed != s->core->classes->keyed)
@@ -261,7 +261,7 @@ bool split_some(struct split *s, uint32_t *budget)
                 if (s->under_way)
                         part_some(s, budget);
                 else
-                        part_begin(s, budget);
+                        split_part_begin(s, budget);
         }
         return s->at < request_piece_count(r) && !split_too_many(s);
 }

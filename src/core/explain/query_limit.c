@@ -6,7 +6,7 @@
 #include "core/model/core_parts.h"
 #include "core/query.h"
 
-static void view(const struct limit *x, struct core_limit *ret)
+static void query_limit_view(const struct limit *x, struct core_limit *ret)
 {
         *ret = (struct core_limit){
                 .name = x->name, .max = x->max == LIMIT_NONE ? -1 : x->max, .used = x->used};
@@ -24,7 +24,7 @@ static void on_limit(void *arg, struct limit *x)
         struct each *e = arg;
         struct core_limit l;
 
-        view(x, &l);
+        query_limit_view(x, &l);
         e->fn(e->arg, &l);
 }
 
@@ -107,7 +107,7 @@ int core_job_limit(struct core *c, uint64_t request, uint32_t member, struct cor
         if (!b || !b->job_class || !set_has(&b->idle, member) ||
             charge_room(b->job_class, b->job_class->draws, &x) > 0)
                 return CORE_UNKNOWN;
-        view(x, ret);
+        query_limit_view(x, ret);
         *ret_units = 1;
         for (size_t i = 0; b->job_class->draws && i < b->job_class->draws->count; i++)
                 if (b->job_class->draws->v[i].limit == x)

@@ -3,7 +3,7 @@
 #include "core/model/core_parts.h"
 #include "core/query.h"
 
-static void view(const struct core_agent *a, struct core_node *ret)
+static void query_node_view(const struct core_agent *a, struct core_node *ret)
 {
         const struct node_record *n = &a->node;
         enum node_state s = node_state_of(n);
@@ -33,7 +33,7 @@ int core_node_get(struct core *c, const char *agent, struct core_node *ret)
 
         if (!a)
                 return CORE_UNKNOWN;
-        view(a, ret);
+        query_node_view(a, ret);
         return 0;
 }
 
@@ -45,7 +45,7 @@ void core_nodes(struct core *c, void (*fn)(void *arg, const struct core_node *n)
         for (size_t i = 0; i < n; i++) {
                 struct core_node one;
 
-                view(all[i], &one);
+                query_node_view(all[i], &one);
                 fn(arg, &one);
         }
         free(all);

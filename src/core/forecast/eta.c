@@ -320,7 +320,7 @@ void eta_started(struct core *c, const struct job *j)
         free(when);
 }
 
-static int by_number(const void *x, const void *y)
+static int eta_by_number(const void *x, const void *y)
 {
         int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
 
@@ -341,7 +341,7 @@ void core_eta_error(struct core *c, struct core_eta_error *ret)
                 return;
         n = c->eta->error_count < ERRORS_MAX ? c->eta->error_count : ERRORS_MAX;
         memcpy(sorted, c->eta->errors, n * sizeof(*sorted));
-        qsort(sorted, n, sizeof(*sorted), by_number);
+        qsort(sorted, n, sizeof(*sorted), eta_by_number);
         ret->count = c->eta->error_count;
         ret->median_ms = sorted[n / 2];
 }

@@ -70,7 +70,7 @@ static bool limits_allow(const struct eta_draws *d, uint64_t size, int64_t from,
         return true;
 }
 
-static int by_number(const void *x, const void *y)
+static int eta_gang_by_number(const void *x, const void *y)
 {
         int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
 
@@ -95,7 +95,7 @@ static size_t set_times(const struct forecast *x, const struct eta_fit *f, const
         for (size_t i = 0; i < d->count; i++)
                 for (size_t k = 0; k < d->v[i].pool->count && n < SET_TIMES; k++)
                         times[n++] = d->v[i].pool->steps[k].at_ms;
-        qsort(times, n, sizeof(*times), by_number);
+        qsort(times, n, sizeof(*times), eta_gang_by_number);
         return n;
 }
 

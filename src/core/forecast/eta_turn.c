@@ -200,7 +200,7 @@ static int by_stream(const struct eta_turn *a, const struct eta_turn *b)
         return by_order(a, b);
 }
 
-static int by_start(const struct eta_turn *a, const struct eta_turn *b)
+static int eta_turn_by_start(const struct eta_turn *a, const struct eta_turn *b)
 {
         if (a->start != b->start)
                 return a->start < b->start ? -1 : 1;
@@ -372,7 +372,7 @@ unsigned eta_turns_step(struct eta_turns *t, double all, double free_cpus)
                 t->stage = BY_START;
                 return 1;
         case BY_START:
-                if (!sort_step(t, by_start, &cost))
+                if (!sort_step(t, eta_turn_by_start, &cost))
                         t->stage = READY;
                 return cost;
         case READY: return 0;

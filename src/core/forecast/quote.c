@@ -77,7 +77,7 @@ static void note_seat(struct core_quoting *x, const struct queue *q, int64_t sta
         buf_deinit(&name);
 }
 
-static int by_start(const void *a, const void *b)
+static int quote_by_start(const void *a, const void *b)
 {
         int64_t x = ((const struct seat *)a)->start_ms, y = ((const struct seat *)b)->start_ms;
 
@@ -91,7 +91,7 @@ static int64_t set_start(struct core_quoting *x, uint64_t *ret_slots)
         int64_t start_ms = 0;
 
         if (x->part.seat_count > 1)
-                qsort(x->part.seats, x->part.seat_count, sizeof(*x->part.seats), by_start);
+                qsort(x->part.seats, x->part.seat_count, sizeof(*x->part.seats), quote_by_start);
         *ret_slots = 0;
         for (size_t i = 0; i < x->part.seat_count; i++) {
                 const struct seat *s = &x->part.seats[i];

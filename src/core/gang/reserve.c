@@ -52,7 +52,7 @@ int64_t reserve_ends_ms(struct core *c, struct job *j)
         return estimate_end_ms(c, j);
 }
 
-static int by_time(const void *x, const void *y)
+static int reserve_by_time(const void *x, const void *y)
 {
         const struct ending *a = x, *b = y;
 
@@ -89,7 +89,7 @@ int64_t reserve_room_ms(struct core *c, const struct queue *q, const struct need
         for (struct job *j = q->attempts; j; j = j->next)
                 all[n++] = (struct ending){reserve_ends_ms(c, j), j->cpus, (int64_t)j->memory_mib};
         if (n > 1)
-                qsort(all, n, sizeof(*all), by_time);
+                qsort(all, n, sizeof(*all), reserve_by_time);
         reserve_free_at(c, q, INT64_MIN, &cpus, &memory_mib);
         for (size_t i = 0; i < n && (cpus < need->cpus || memory_mib < need->memory_mib); i++) {
                 cpus += all[i].cpus;

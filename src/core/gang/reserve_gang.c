@@ -112,7 +112,7 @@ static void add_queues(struct core *c, struct job_class *k, struct simulation *p
         eval_reset(&c->eval);
 }
 
-static int by_time(const void *x, const void *y)
+static int reserve_gang_by_time(const void *x, const void *y)
 {
         const struct ending *a = x, *b = y;
 
@@ -127,7 +127,7 @@ static bool soonest(struct core *c, struct simulation *p, uint64_t size, size_t 
                 if (p->companies[*ret].passed && p->companies[*ret].room >= size)
                         return true;
         if (p->ending_count > 1)
-                qsort(p->endings, p->ending_count, sizeof(*p->endings), by_time);
+                qsort(p->endings, p->ending_count, sizeof(*p->endings), reserve_gang_by_time);
         for (size_t i = 0; i < p->ending_count; i++) {
                 const struct ending *e = &p->endings[i];
                 struct capacity_timeline *l = &p->timelines[e->timeline];

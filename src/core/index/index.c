@@ -52,34 +52,34 @@ static int64_t least(int64_t a, int64_t b)
         return a < b ? a : b;
 }
 
-static struct index_place *place_of(const struct tree_node *n)
+static struct index_place *index_place_of(const struct tree_node *n)
 {
         return container_of(n, struct index_place, node);
 }
 
 static void sum_least(struct tree_node *n)
 {
-        struct index_place *p = place_of(n);
+        struct index_place *p = index_place_of(n);
 
         p->least = p->job_class->index.need;
         for (int i = 0; i < ROOM_KINDS; i++) {
                 if (n->left)
-                        p->least.v[i] = least(p->least.v[i], place_of(n->left)->least.v[i]);
+                        p->least.v[i] = least(p->least.v[i], index_place_of(n->left)->least.v[i]);
                 if (n->right)
-                        p->least.v[i] = least(p->least.v[i], place_of(n->right)->least.v[i]);
+                        p->least.v[i] = least(p->least.v[i], index_place_of(n->right)->least.v[i]);
         }
 }
 
 static bool class_before(const struct tree_node *x, const struct tree_node *y)
 {
-        const struct job_class *a = place_of(x)->job_class, *b = place_of(y)->job_class;
+        const struct job_class *a = index_place_of(x)->job_class, *b = index_place_of(y)->job_class;
 
         if (order_class_before(a, b))
                 return true;
         return !order_class_before(b, a) && a->index.serial < b->index.serial;
 }
 
-static struct queue *queue_of(const struct tree_node *n)
+static struct queue *index_queue_of(const struct tree_node *n)
 {
         return container_of(n, struct queue, index.node);
 }
@@ -99,21 +99,22 @@ bool room_within(const struct room *need, const struct room *has)
 
 static void sum_most(struct tree_node *n)
 {
-        struct queue *q = queue_of(n);
+        struct queue *q = index_queue_of(n);
 
         q->index.most = index_queue_room(q);
         for (int i = 0; i < ROOM_KINDS; i++) {
                 if (n->left)
-                        q->index.most.v[i] = -least(-q->index.most.v[i], -queue_of(n->left)->index.most.v[i]);
+                        q->index.most.v[i] =
+                                -least(-q->index.most.v[i], -index_queue_of(n->left)->index.most.v[i]);
                 if (n->right)
                         q->index.most.v[i] =
-                                -least(-q->index.most.v[i], -queue_of(n->right)->index.most.v[i]);
+                                -least(-q->index.most.v[i], -index_queue_of(n->right)->index.most.v[i]);
         }
 }
 
 static bool queue_before(const struct tree_node *x, const struct tree_node *y)
 {
-        const struct queue *a = queue_of(x), *b = queue_of(y);
+        const struct queue *a = index_queue_of(x), *b = index_queue_of(y);
 
         if (a->cpus != b->cpus)
                 return a->cpus > b->cpus;

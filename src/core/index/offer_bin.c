@@ -5,7 +5,7 @@
 #include "core/model/core_parts.h"
 #include "core/model/cost_class.h"
 
-static struct queue *queue_of(const struct tree_node *n)
+static struct queue *offer_bin_queue_of(const struct tree_node *n)
 {
         return container_of(n, struct queue, index.spot.node);
 }
@@ -21,7 +21,7 @@ static bool spot_before(const struct tree_node *x, const struct tree_node *y)
 
         if (a->room.v[0] != b->room.v[0])
                 return a->room.v[0] > b->room.v[0];
-        return queue_of(x)->index.serial < queue_of(y)->index.serial;
+        return offer_bin_queue_of(x)->index.serial < offer_bin_queue_of(y)->index.serial;
 }
 
 static void sum_spots(struct tree_node *n)
@@ -140,7 +140,8 @@ void offer_bins_each(const struct job_class *k, void (*fn)(void *arg, struct off
                 struct offer_signature *signature = offer_signature_of(met);
 
                 if (signature->bin_count == 0 ||
-                    !queue_allows_owner(queue_of(tree_first(&signature->bins[0]->queues)), k->owner))
+                    !queue_allows_owner(offer_bin_queue_of(tree_first(&signature->bins[0]->queues)),
+                                        k->owner))
                         continue;
                 for (size_t b = 0; b < signature->bin_count; b++)
                         fn(arg, signature->bins[b]);
@@ -163,7 +164,7 @@ struct queue *offer_bin_next(struct offer_bin *b, const struct job_class *k, con
         struct tree_search s = {&need, spot_may, spot_is};
         struct tree_node *n = tree_find(&b->queues, after ? &after->index.spot.node : NULL, &s);
 
-        return n ? queue_of(n) : NULL;
+        return n ? offer_bin_queue_of(n) : NULL;
 }
 
 int64_t offer_bin_cpus(const struct offer_bin *b)

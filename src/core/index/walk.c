@@ -8,7 +8,7 @@
 
 /* ---- classes for a queue */
 
-static struct index_place *place_of(const struct tree_node *n)
+static struct index_place *walk_place_of(const struct tree_node *n)
 {
         return container_of(n, struct index_place, node);
 }
@@ -18,13 +18,13 @@ static bool class_may(void *arg, const struct tree_node *n)
         const struct index_classes *w = arg;
         struct room has = index_queue_room(w->queue);
 
-        return room_within(&place_of(n)->least, &has);
+        return room_within(&walk_place_of(n)->least, &has);
 }
 
 static bool class_is(void *arg, const struct tree_node *n)
 {
         const struct index_classes *w = arg;
-        const struct job_class *k = place_of(n)->job_class;
+        const struct job_class *k = walk_place_of(n)->job_class;
         struct room has = index_queue_room(w->queue);
 
         return room_within(&k->index.need, &has) && (!w->ask_owner || queue_allows_owner(w->queue, k->owner));
@@ -36,7 +36,7 @@ static struct job_class *class_after(struct index_classes *w, const struct tree 
         struct tree_search s = {w, class_may, class_is};
         struct tree_node *n = tree_find(t, after, &s);
 
-        return n ? place_of(n)->job_class : NULL;
+        return n ? walk_place_of(n)->job_class : NULL;
 }
 
 static const struct tree_node *node_in(const struct index_entry *e)
@@ -139,7 +139,7 @@ void index_classes_end(struct index_classes *w)
 
 /* ---- offers for a class */
 
-static struct queue *queue_of(const struct tree_node *n)
+static struct queue *walk_queue_of(const struct tree_node *n)
 {
         return container_of(n, struct queue, index.node);
 }
@@ -148,13 +148,13 @@ static bool queue_may(void *arg, const struct tree_node *n)
 {
         const struct index_offers *w = arg;
 
-        return room_within(&w->job_class->index.need, &queue_of(n)->index.most);
+        return room_within(&w->job_class->index.need, &walk_queue_of(n)->index.most);
 }
 
 static bool queue_is(void *arg, const struct tree_node *n)
 {
         const struct index_offers *w = arg;
-        struct room has = index_queue_room(queue_of(n));
+        struct room has = index_queue_room(walk_queue_of(n));
 
         return room_within(&w->job_class->index.need, &has);
 }
@@ -165,7 +165,7 @@ static struct queue *queue_after(struct index_offers *w, const struct offer_sign
         struct tree_search s = {w, queue_may, queue_is};
         struct tree_node *n = tree_find(&k->queues, after, &s);
 
-        return n ? queue_of(n) : NULL;
+        return n ? walk_queue_of(n) : NULL;
 }
 
 static bool offer_before(const struct heap_node *x, const struct heap_node *y)
@@ -191,7 +191,7 @@ void index_offers_begin(struct index_offers *w, const struct job_class *k)
                 struct index_offer *o = &w->entries[n];
 
                 if (signature->queues.count == 0 ||
-                    !queue_allows_owner(queue_of(tree_first(&signature->queues)), k->owner))
+                    !queue_allows_owner(walk_queue_of(tree_first(&signature->queues)), k->owner))
                         continue;
                 *o = (struct index_offer){.signature = signature, .next = queue_after(w, signature, NULL)};
                 if (!o->next)

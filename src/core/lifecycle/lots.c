@@ -11,7 +11,7 @@
 #include "core/fairness/charge.h"
 #include "core/model/core_parts.h"
 
-static void order_emit(struct core *c, const struct space_order *o)
+static void lots_order_emit(struct core *c, const struct space_order *o)
 {
         BUF_CLEANUP struct buf record = {0};
         struct event e = {.type = EVENT_SPACE};
@@ -88,7 +88,7 @@ void lots_end_emit(struct core *c, const struct lots_end *x)
         if (!o.op)
                 return;
         o.name = str_of(x->name);
-        order_emit(c, &o);
+        lots_order_emit(c, &o);
         lot = o.name.n ? space_find(c, o.store, o.owner, o.name) : NULL;
         if (lot && lot->closed)
                 space_close(c, lot);
@@ -111,10 +111,10 @@ int64_t lots_tick(struct core *c)
                 if (lot_claimed(all[i]))
                         space_close(c, all[i]);
                 else
-                        order_emit(c, &(struct space_order){.op = SPACE_END,
-                                                            .store = str_of(all[i]->store),
-                                                            .owner = str_of(all[i]->owner),
-                                                            .name = str_of(all[i]->name)});
+                        lots_order_emit(c, &(struct space_order){.op = SPACE_END,
+                                                                 .store = str_of(all[i]->store),
+                                                                 .owner = str_of(all[i]->owner),
+                                                                 .name = str_of(all[i]->name)});
         }
         return 1000;
 }
@@ -141,7 +141,7 @@ int core_space_set(struct core *c, struct str store, struct str owner, uint64_t 
         if (str_find(owner, '@') <= 0 || bytes > INT64_MAX / 4)
                 return err_set(err, CORE_INVALID,
                                "owner is a user, as in ann@lab, and bytes are less than 2 EiB");
-        order_emit(c, &o);
+        lots_order_emit(c, &o);
         return 0;
 }
 
@@ -154,11 +154,11 @@ int core_lot_release(struct core *c, struct str store, struct str owner, struct 
                                STR_FMT " has no lot '" STR_FMT "' in the store '" STR_FMT "'",
                                STR_ARG(str_head(owner, 80)), STR_ARG(str_head(name, 80)),
                                STR_ARG(str_head(store, 80)));
-        order_emit(c, &(struct space_order){.op = SPACE_RELEASE,
-                                            .store = str_of(x->store),
-                                            .owner = str_of(x->owner),
-                                            .name = str_of(x->name),
-                                            .until_ms = c->now_ms});
+        lots_order_emit(c, &(struct space_order){.op = SPACE_RELEASE,
+                                                 .store = str_of(x->store),
+                                                 .owner = str_of(x->owner),
+                                                 .name = str_of(x->name),
+                                                 .until_ms = c->now_ms});
         return 0;
 }
 

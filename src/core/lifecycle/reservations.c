@@ -26,7 +26,7 @@
 #define COMPARED_MAX    5000000u /* reservations that are compared with a new one */
 #define AHEAD_MAX       (10 * ADVANCE_MS_MAX)
 
-static void order_emit(struct core *c, const struct advance_order *o)
+static void reservations_order_emit(struct core *c, const struct advance_order *o)
 {
         BUF_CLEANUP struct buf record = {0};
         struct event e = {.type = EVENT_ADVANCE};
@@ -403,7 +403,7 @@ int core_reserve(struct core *c, const struct core_reserve *from, bool check_onl
         o.end_ms = r.start_ms + r.duration_ms;
         o.every_ms = r.every_ms;
         o.until_ms = r.until_ms;
-        order_emit(c, &o);
+        reservations_order_emit(c, &o);
         c->advances->due_ms = 0;
         return 0;
 }
@@ -416,7 +416,8 @@ static void reservation_end(struct core *c, struct advance *a, struct str who, s
         for (size_t i = 0; i < n; i++)
                 queues[i] = a->places[i].queue;
         lien_settle(c, a);
-        order_emit(c, &(struct advance_order){.op = ADVANCE_END, .id = a->id, .who = who, .reason = reason});
+        reservations_order_emit(
+                c, &(struct advance_order){.op = ADVANCE_END, .id = a->id, .who = who, .reason = reason});
         for (size_t i = 0; i < n; i++)
                 if (queues[i]->offers && queues[i]->jobs_left > 0)
                         queue_look_again(c, queues[i]);
@@ -428,23 +429,23 @@ void reservations_make_for_job(struct core *c, const struct reservation_for_job 
         const struct advance_room room = {str_of(j->queue->agent->name), str_of(j->queue->name), j->need.cpus,
                                           j->need.memory_mib};
 
-        order_emit(c, &(struct advance_order){.op = ADVANCE_MAKE,
-                                              .id = c->advances->last_id + 1,
-                                              .owner = str_of(request_owner(j->request)),
-                                              .reason = j->why,
-                                              .start_ms = j->start_ms,
-                                              .end_ms = j->end_ms,
-                                              .request = j->request->id,
-                                              .member = j->member,
-                                              .moves = j->moves,
-                                              .rooms = &room,
-                                              .room_count = 1});
+        reservations_order_emit(c, &(struct advance_order){.op = ADVANCE_MAKE,
+                                                           .id = c->advances->last_id + 1,
+                                                           .owner = str_of(request_owner(j->request)),
+                                                           .reason = j->why,
+                                                           .start_ms = j->start_ms,
+                                                           .end_ms = j->end_ms,
+                                                           .request = j->request->id,
+                                                           .member = j->member,
+                                                           .moves = j->moves,
+                                                           .rooms = &room,
+                                                           .room_count = 1});
         c->advances->due_ms = 0;
 }
 
 void reservations_begin_for_job(struct core *c, const struct advance *a)
 {
-        order_emit(c, &(struct advance_order){.op = ADVANCE_BEGIN, .id = a->id});
+        reservations_order_emit(c, &(struct advance_order){.op = ADVANCE_BEGIN, .id = a->id});
 }
 
 void reservations_end_for_job(struct core *c, struct advance *a, struct str why)
@@ -584,9 +585,10 @@ void reservations_before(struct core *c, const struct event *e)
                 from_ms = j->started_ms > a->start_ms ? j->started_ms : a->start_ms;
                 to_ms = c->now_ms < a->end_ms ? c->now_ms : a->end_ms;
                 if (to_ms > from_ms)
-                        order_emit(c, &(struct advance_order){.op = ADVANCE_USE,
-                                                              .id = a->id,
-                                                              .amount = (to_ms - from_ms) * j->cpus});
+                        reservations_order_emit(
+                                c, &(struct advance_order){.op = ADVANCE_USE,
+                                                           .id = a->id,
+                                                           .amount = (to_ms - from_ms) * j->cpus});
         }
 }
 
@@ -644,7 +646,7 @@ static void begin_or_end(struct core *c, struct advance *a)
         bool again;
 
         if (!a->begun && !a->request && c->now_ms >= a->start_ms) {
-                order_emit(c, &(struct advance_order){.op = ADVANCE_BEGIN, .id = a->id});
+                reservations_order_emit(c, &(struct advance_order){.op = ADVANCE_BEGIN, .id = a->id});
                 places_look_again(c, a);
         }
         if (c->now_ms < a->end_ms)
@@ -665,7 +667,7 @@ static void begin_or_end(struct core *c, struct advance *a)
                                 why.text[0] ? str_of(why.text) : STR("its time is over"));
                 return;
         }
-        order_emit(c, &o);
+        reservations_order_emit(c, &o);
         places_look_again(c, a);
 }
 

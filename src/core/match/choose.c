@@ -109,7 +109,7 @@ int choose_better(const struct candidate *a, const struct candidate *b)
                (a->queue->index.serial < b->queue->index.serial);
 }
 
-static int better(const void *x, const void *y)
+static int compare_candidates(const void *x, const void *y)
 {
         return choose_better(x, y);
 }
@@ -117,7 +117,7 @@ static int better(const void *x, const void *y)
 void choose_sort(struct candidate *found, size_t count)
 {
         if (count > 1)
-                qsort(found, count, sizeof(*found), better);
+                qsort(found, count, sizeof(*found), compare_candidates);
 }
 
 /* ---- of several classes, for an offer */

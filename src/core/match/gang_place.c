@@ -93,7 +93,7 @@ static void seats_deinit(struct seats *s)
         free(s->v);
 }
 
-static int better(const void *x, const void *y)
+static int compare_seats(const void *x, const void *y)
 {
         const struct seat *a = x, *b = y;
 
@@ -123,7 +123,7 @@ static void seats_find(struct core *c, struct job_class *k, uint64_t most, struc
         }
         index_offers_end(&w);
         if (s->n > 1)
-                qsort(s->v, s->n, sizeof(*s->v), better);
+                qsort(s->v, s->n, sizeof(*s->v), compare_seats);
 }
 
 /* Updates the seats after a dispatch. */

@@ -4,7 +4,7 @@
 #include "core/match/policy.h"
 #include "core/model/agent.h"
 
-static double cost(struct core *c, const struct part *p, uint32_t member, const struct queue *at)
+static double cluster_cost(struct core *c, const struct part *p, uint32_t member, const struct queue *at)
 {
         int64_t free = 0, all = 0;
 
@@ -20,4 +20,4 @@ static double cost(struct core *c, const struct part *p, uint32_t member, const 
         return all > free ? (double)(all - free) / (double)all : 0;
 }
 
-const struct policy policy_cluster = {CORE_PLACE_CLUSTER, .spreads = true, .cost = cost};
+const struct policy policy_cluster = {CORE_PLACE_CLUSTER, .spreads = true, .cost = cluster_cost};

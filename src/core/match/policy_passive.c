@@ -3,7 +3,7 @@
 #include "core/match/policy.h"
 #include "core/model/agent.h"
 
-static double cost(struct core *c, const struct part *p, uint32_t member, const struct queue *q)
+static double passive_cost(struct core *c, const struct part *p, uint32_t member, const struct queue *q)
 {
         (void)c;
         (void)p;
@@ -11,4 +11,4 @@ static double cost(struct core *c, const struct part *p, uint32_t member, const 
         return q->search_order;
 }
 
-const struct policy policy_passive = {CORE_PLACE_PASSIVE, .spreads = true, .cost = cost};
+const struct policy policy_passive = {CORE_PLACE_PASSIVE, .spreads = true, .cost = passive_cost};

@@ -10,7 +10,7 @@
 #include "core/model/agent.h"
 #include "core/model/core_parts.h"
 
-static double cost(struct core *c, const struct part *p, uint32_t member, const struct queue *q)
+static double queue_cost(struct core *c, const struct part *p, uint32_t member, const struct queue *q)
 {
         const struct queue_measures *m = &q->measures;
         double wait_ms = q->wait_s > 0 && !q->wait_unknown ? q->wait_s * 1000 : m->wait_ms;
@@ -21,4 +21,4 @@ static double cost(struct core *c, const struct part *p, uint32_t member, const 
         return wait_ms + gap_ms * (q->attempt_count - q->running);
 }
 
-const struct policy policy_queue = {CORE_PLACE_QUEUE, .spreads = true, .cost = cost};
+const struct policy policy_queue = {CORE_PLACE_QUEUE, .spreads = true, .cost = queue_cost};

@@ -78,7 +78,7 @@ static int read_edges(struct graph *g, uint32_t count, struct str text, struct e
         return got;
 }
 
-static bool is_late(const struct job_template *t, symbol name)
+static bool graph_is_late(const struct job_template *t, symbol name)
 {
         return job_template_late_text(t, name).p != NULL;
 }
@@ -106,7 +106,7 @@ static void widen_outer(struct graph *g, const struct part *p, uint32_t from)
 }
 
 /* Reads the edges of each part's DependsOn. */
-static int read_attributes(struct core *c, const struct request *r, struct graph *g, struct err *err)
+static int graph_read_attributes(struct core *c, const struct request *r, struct graph *g, struct err *err)
 {
         struct value v, before = {.type = VALUE_UNDEFINED};
         uint32_t from = 0;
@@ -118,7 +118,7 @@ static int read_attributes(struct core *c, const struct request *r, struct graph
                 struct str rest;
                 int got;
 
-                if (is_late(t, c->attr.DependsOn) || is_late(t, c->attr.OnDependencyFailure))
+                if (graph_is_late(t, c->attr.DependsOn) || graph_is_late(t, c->attr.OnDependencyFailure))
                         return err_set(err, -EINVAL,
                                        "DependsOn and OnDependencyFailure cannot differ from job to job of a "
                                        "queue statement: leave out $(Process) and the item's variables");
@@ -366,7 +366,7 @@ int graph_load(struct core *c, struct request *r, const struct submission *s, st
 
         *ret = NULL;
         if (!result)
-                result = read_attributes(c, r, g, err);
+                result = graph_read_attributes(c, r, g, err);
         for (uint32_t i = 0; i < r->part_count; i++)
                 g->has_aborts |= r->parts[i].job_template->abort_code != 0;
         needed = g->edge_count > 0 || g->has_aborts;

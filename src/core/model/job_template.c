@@ -50,7 +50,7 @@ static bool literal_is(const struct ad *ad, symbol name, bool want)
         return ad_literal(ad, name, &v) && v.type == VALUE_BOOLEAN && v.boolean == want;
 }
 
-static bool is_late(const struct job_template *t, symbol name)
+static bool job_template_is_late(const struct job_template *t, symbol name)
 {
         for (size_t i = 0; i < t->late_count; i++)
                 if (t->late[i].name == name)
@@ -63,16 +63,17 @@ static void look_at_policies(struct core *c, struct job_template *t)
         const struct attributes *a = &c->attr;
 
         t->exit_policy = !literal_is(t->ad, a->OnExitHold, false) ||
-                         !literal_is(t->ad, a->OnExitRemove, true) || is_late(t, a->OnExitHold) ||
-                         is_late(t, a->OnExitRemove);
-        t->periodic_policy = !literal_is(t->ad, a->PeriodicHold, false) ||
-                             !literal_is(t->ad, a->PeriodicRelease, false) ||
-                             !literal_is(t->ad, a->PeriodicRemove, false) || is_late(t, a->PeriodicHold) ||
-                             is_late(t, a->PeriodicRelease) || is_late(t, a->PeriodicRemove) ||
-                             !literal_is(t->ad, a->PeriodicVacate, false) || is_late(t, a->PeriodicVacate) ||
-                             ad_find(t->ad, a->AllowedJobDuration) || is_late(t, a->AllowedJobDuration) ||
-                             is_late(t, a->AllowedExecuteDuration);
-        t->leaves = !literal_is(t->ad, a->LeaveJobInQueue, false) || is_late(t, a->LeaveJobInQueue);
+                         !literal_is(t->ad, a->OnExitRemove, true) ||
+                         job_template_is_late(t, a->OnExitHold) || job_template_is_late(t, a->OnExitRemove);
+        t->periodic_policy =
+                !literal_is(t->ad, a->PeriodicHold, false) || !literal_is(t->ad, a->PeriodicRelease, false) ||
+                !literal_is(t->ad, a->PeriodicRemove, false) || job_template_is_late(t, a->PeriodicHold) ||
+                job_template_is_late(t, a->PeriodicRelease) || job_template_is_late(t, a->PeriodicRemove) ||
+                !literal_is(t->ad, a->PeriodicVacate, false) || job_template_is_late(t, a->PeriodicVacate) ||
+                ad_find(t->ad, a->AllowedJobDuration) || job_template_is_late(t, a->AllowedJobDuration) ||
+                job_template_is_late(t, a->AllowedExecuteDuration);
+        t->leaves =
+                !literal_is(t->ad, a->LeaveJobInQueue, false) || job_template_is_late(t, a->LeaveJobInQueue);
 }
 
 /* Records whether an attribute's text has references to the place; see fill.h. */
@@ -124,8 +125,8 @@ static int read_attribute(struct core *c, struct job_template *t, const struct s
         return 0;
 }
 
-static int read_attributes(struct core *c, struct job_template *t, const struct submission_part *p,
-                           struct err *err)
+static int job_template_read_attributes(struct core *c, struct job_template *t,
+                                        const struct submission_part *p, struct err *err)
 {
         struct amounts more;
         struct value cpus;
@@ -146,7 +147,7 @@ static int read_attributes(struct core *c, struct job_template *t, const struct 
         if (ad_literal(t->ad, c->attr.RequestCpus, &cpus) && value_to_double(&cpus, &n) && n >= 0 && n < 1)
                 ad_set_integer(t->ad, c->attr.RequestCpus, 1);
         /* A job without requirements goes wherever there is room for it. */
-        if (!ad_find(t->ad, c->attr.Requirements) && !is_late(t, c->attr.Requirements))
+        if (!ad_find(t->ad, c->attr.Requirements) && !job_template_is_late(t, c->attr.Requirements))
                 ad_set_boolean(t->ad, c->attr.Requirements, true);
         if (p->variable_count)
                 t->variables = mem_array(NULL, p->variable_count, sizeof(*t->variables));
@@ -295,7 +296,7 @@ int job_template_get(struct core *c, const struct submission_part *p, struct str
         if (!c->replaying) /* a replay must not refuse what a submit accepted */
                 symbols_use_limit(t->names, c->config.names_max);
         before = job_template_names(c, t);
-        rc = read_attributes(c, t, p, err);
+        rc = job_template_read_attributes(c, t, p, err);
         if (rc == 0)
                 look_at_attributes(c, t);
         symbols_use_set(c->symbols, before);

@@ -409,7 +409,7 @@ static void keep_dollars(struct buf *text, bool late)
         *text = kept;
 }
 
-static int environment(struct reader *r)
+static int command_environment(struct reader *r)
 {
         ENTRY_CLEANUP struct entry e = {0};
         ARGS_CLEANUP struct args copied = {0};
@@ -450,5 +450,5 @@ int command_make(struct reader *r)
                 rc = arguments(r, &e);
         if (rc >= 0 && shell)
                 rc = shell_arguments(r);
-        return rc < 0 ? rc : environment(r);
+        return rc < 0 ? rc : command_environment(r);
 }

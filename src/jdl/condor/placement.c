@@ -153,7 +153,7 @@ static int url(struct reader *r, const char *keyword, const char *attribute, con
         return rc;
 }
 
-static int missing(struct reader *r, const char *keyword, const char *type)
+static int placement_missing(struct reader *r, const char *keyword, const char *type)
 {
         return reader_fail(r, (struct place){r->files[0], r->part->line},
                            "a placement job of dap_type %s needs %s", type, keyword);
@@ -164,7 +164,7 @@ static int needs(struct reader *r, const char *keyword, const char *type)
         ENTRY_CLEANUP struct entry e = {0};
         int rc = entry_get(r, keyword, &e);
 
-        return rc == 0 ? missing(r, keyword, type) : rc;
+        return rc == 0 ? placement_missing(r, keyword, type) : rc;
 }
 
 int placement_make(struct reader *r)
@@ -202,9 +202,9 @@ int placement_make(struct reader *r)
         if (rc >= 0)
                 rc = seconds_of(r, "duration", "ReserveDuration");
         if (rc >= 0 && !src)
-                rc = missing(r, "src_url", op);
+                rc = placement_missing(r, "src_url", op);
         if (rc >= 0 && copies && !dest)
-                rc = missing(r, "dest_url", op);
+                rc = placement_missing(r, "dest_url", op);
         if (rc >= 0)
                 rc = word_of(r, "alt_protocols", "AltProtocols", placement_alternatives,
                              "a list of pairs, as in https-https, ftp-sftp");
@@ -224,7 +224,7 @@ int placement_make(struct reader *r)
         if (rc >= 0)
                 rc = seconds_of(r, "give_up_after", "DapGiveUpAfter");
         if (rc >= 0 && !strcmp(op, "verify") && !form_get(r->part, STR("DapChecksum")))
-                rc = missing(r, "checksum", op);
+                rc = placement_missing(r, "checksum", op);
         if (rc < 0)
                 return rc;
         attribute_default_string(r, "Cmd", "drover-mover");

@@ -137,7 +137,7 @@ static bool in_slice(const struct slice *s, uint64_t index, uint64_t count)
         return i >= from && i < to && (i - from) % s->step == 0;
 }
 
-static int read_count(struct queue *q, struct str text)
+static int queue_read_count(struct queue *q, struct str text)
 {
         struct arith v;
         struct err err = {{0}};
@@ -179,7 +179,7 @@ static int read_head(struct queue *q, struct str head)
         head = str_make(head.p, (size_t)(first - head.p));
         while (head.n && separates(head.p[head.n - 1]))
                 head.n--;
-        return read_count(q, str_trim(head));
+        return queue_read_count(q, str_trim(head));
 }
 
 static void add_line(struct queue *q, struct str line)
@@ -524,7 +524,7 @@ int queue_read(struct reader *r, struct str rest, struct place at)
         if (!rc)
                 rc = settings_expand(r, mode < 0 ? rest : str_head(rest, (size_t)mode), at, &head, NULL);
         if (!rc)
-                rc = mode < 0 ? read_count(&q, str_trim(buf_view(&head)))
+                rc = mode < 0 ? queue_read_count(&q, str_trim(buf_view(&head)))
                               : read_head(&q, str_trim(buf_view(&head)));
         if (!rc && mode >= 0 && r->options->items)
                 rc = reader_fail(r, at, "the queue statement has items of its own");

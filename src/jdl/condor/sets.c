@@ -5,7 +5,7 @@
 
 #include "jdl/condor/reader.h"
 
-static int read_count(struct reader *r, const struct entry *e, uint64_t least, uint64_t *ret)
+static int sets_read_count(struct reader *r, const struct entry *e, uint64_t least, uint64_t *ret)
 {
         if (e->late || str_to_u64(buf_view(&e->text), ret) || *ret < least || *ret > FORM_MEMBERS_MAX)
                 return entry_fail(r, e, "'" STR_FMT "' is no whole number of at least %llu",
@@ -18,7 +18,7 @@ static int machines(struct reader *r, const struct entry *e)
 {
         struct form_part *p = r->part;
         uint64_t count, jobs = p->rows * p->steps;
-        int rc = read_count(r, e, 1, &count);
+        int rc = sets_read_count(r, e, 1, &count);
 
         if (rc)
                 return rc;
@@ -47,7 +47,7 @@ static int own_size(struct reader *r, const struct entry *e)
                 r->sets = true;
                 return 0;
         }
-        rc = read_count(r, e, 0, &count);
+        rc = sets_read_count(r, e, 0, &count);
         if (rc)
                 return rc;
         if (count && (r->part->rows * r->part->steps) % count)

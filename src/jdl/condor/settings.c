@@ -152,7 +152,7 @@ static enum macro_found macro_lookup(void *arg, struct str name, struct buf *out
         return MACRO_VALUE;
 }
 
-static void missing(void *arg, struct str name)
+static void settings_missing(void *arg, struct str name)
 {
         struct reader *r = arg;
 
@@ -162,7 +162,7 @@ static void missing(void *arg, struct str name)
                     STR_ARG(name), STR_ARG(name));
 }
 
-static const char *environment(void *arg, const char *name)
+static const char *settings_environment(void *arg, const char *name)
 {
         struct reader *r = arg;
 
@@ -200,9 +200,9 @@ static int expand(struct reader *r, struct str text, struct place at, struct buf
 {
         struct macro_world w = {.arg = r,
                                 .lookup = macro_lookup,
-                                .getenv = r->world->getenv ? environment : NULL,
+                                .getenv = r->world->getenv ? settings_environment : NULL,
                                 .random = &r->random,
-                                .missing = missing,
+                                .missing = settings_missing,
                                 .random_late = ret_late && r->part && r->part->rows * r->part->steps > 1,
                                 .evaluate = r->options->work ? NULL : evaluate,
                                 .work = r->options->work,

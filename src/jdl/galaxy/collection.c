@@ -80,7 +80,7 @@ bool tool_flatten(struct tool *t, const struct datum *collection, struct datum *
         return fits;
 }
 
-static void describe(struct tool *t, struct datum *c, bool supplied, struct str type)
+static void collection_describe(struct tool *t, struct datum *c, bool supplied, struct str type)
 {
         struct datum *paths = datum_new(&t->arena, DATUM_LIST), *files = datum_new(&t->arena, DATUM_LIST);
 
@@ -125,7 +125,7 @@ static int read_collection(struct tool *t, const struct xml *x, json_t *given, u
         if (type && elements && !str_eqz(buf_view(&found), type) && strcmp(type, "list") != 0)
                 return tool_fail(x, err, "the elements of " STR_FMT " make a %s, not a %s",
                                  STR_ARG(tool_name(x)), buf_z(&found), type);
-        describe(t, c, true, type && elements ? str_of(type) : buf_view(&found));
+        collection_describe(t, c, true, type && elements ? str_of(type) : buf_view(&found));
         if (elements && !json_is_array(given) && text_member(given, "name", "name"))
                 tool_name_collection(t, c, str_of(text_member(given, "name", "name")));
         *ret = c;
@@ -136,7 +136,7 @@ struct datum *tool_no_collection(struct tool *t)
 {
         struct datum *c = datum_collection(&t->arena);
 
-        describe(t, c, false, STR("list"));
+        collection_describe(t, c, false, STR("list"));
         return c;
 }
 

@@ -10,7 +10,7 @@
 #include "jdl/galaxy/tool.h"
 #include "jdl/script/script.h"
 
-static int render(struct tool *t, const struct xml *x, struct buf *out, struct err *err)
+static int command_render(struct tool *t, const struct xml *x, struct buf *out, struct err *err)
 {
         struct str text = str_of(x->text);
         BUF_CLEANUP struct buf folder = {0};
@@ -52,7 +52,7 @@ static int render_command(struct tool *t, struct buf *out, struct err *err)
 
         if (!command)
                 return tool_fail(t->root, err, "the tool has no <command>");
-        rc = render(t, command, out, err);
+        rc = command_render(t, command, out, err);
         for (size_t i = 0; i < out->n; i++) /* a command is one line, so line ends become blanks */
                 if (out->p[i] == '\n' || out->p[i] == '\r')
                         out->p[i] = ' ';
@@ -121,7 +121,7 @@ static int config_files(struct tool *t, struct buf *out, struct err *err)
                                                  x->name);
                         if (xml_is(x, "configfile") != (templates == 1))
                                 continue;
-                        rc = templates ? render(t, x, &text, err) : inputs_file(t, x, &text, err);
+                        rc = templates ? command_render(t, x, &text, err) : inputs_file(t, x, &text, err);
                         if (rc == 0)
                                 rc = config_file(t, x, buf_view(&text), n++, out, err);
                 }
@@ -142,7 +142,7 @@ static int variables(struct tool *t, struct buf *out, struct err *err)
                         plain = plain && (isalnum((unsigned char)name.p[i]) || name.p[i] == '_');
                 if (!plain || xml_get(x, "inject"))
                         return tool_fail(x, err, "this <environment_variable> is not supported");
-                rc = render(t, x, &text, err);
+                rc = command_render(t, x, &text, err);
                 buf_printf(out, STR_FMT "=$(printf '%%s' ", STR_ARG(name));
                 script_quote(out, str_trim(buf_view(&text)));
                 buf_printf(out, " | fill)\nexport " STR_FMT "\n", STR_ARG(name));

@@ -52,7 +52,7 @@ static bool is_name_char(char c)
 }
 
 /* Reads an operator or bracket, after blanks. */
-static bool take_word(struct reader *r, const char *word)
+static bool expression_take_word(struct reader *r, const char *word)
 {
         size_t n = strlen(word);
 
@@ -68,7 +68,7 @@ static bool take_word(struct reader *r, const char *word)
 static bool ahead(struct reader *r, const char *word)
 {
         const char *p = r->p;
-        bool is = take_word(r, word);
+        bool is = expression_take_word(r, word);
 
         r->p = p;
         return is;
@@ -76,7 +76,7 @@ static bool ahead(struct reader *r, const char *word)
 
 static int need(struct reader *r, const char *word)
 {
-        if (take_word(r, word))
+        if (expression_take_word(r, word))
                 return 0;
         if (r->p == r->end)
                 return fail_expression(r, "'%s' is missing at the end", word);
@@ -112,7 +112,7 @@ static bool is_end_quote(const struct reader *r, char quote, bool triple)
 }
 
 /* raw: a literal such as r"\d", in which backslashes are not escapes */
-static int read_text(struct reader *r, bool raw, struct datum **ret)
+static int expression_read_text(struct reader *r, bool raw, struct datum **ret)
 {
         BUF_CLEANUP struct buf b = {.max = EXPRESSION_TEXT_MAX};
         char quote = *r->p++;
@@ -144,7 +144,7 @@ static int read_text(struct reader *r, bool raw, struct datum **ret)
         return 0;
 }
 
-static int read_number(struct reader *r, struct datum **ret)
+static int expression_read_number(struct reader *r, struct datum **ret)
 {
         const char *p = r->p;
         bool whole = true;
@@ -185,14 +185,14 @@ static int read_target(struct reader *r, struct expression_target *ret)
         int rc = 0;
 
         *ret = (struct expression_target){.n = 0};
-        if (take_word(r, "(")) {
+        if (expression_take_word(r, "(")) {
                 if (++r->x->depth > DEPTH_MAX)
                         return fail_expression(r, "nested too deep");
                 rc = read_targets(r, ret);
                 r->x->depth--;
                 return rc == 0 ? need(r, ")") : rc;
         }
-        take_word(r, "$");
+        expression_take_word(r, "$");
         blanks(r);
         p = r->p;
         ret->name = read_name(r);
@@ -216,7 +216,7 @@ static int read_targets(struct reader *r, struct expression_target *ret)
         size_t n = 1;
         int rc = read_target(r, ret);
 
-        while (rc == 0 && take_word(r, ",")) {
+        while (rc == 0 && expression_take_word(r, ",")) {
                 if (!items) {
                         items = arena_alloc(r->x->arena, EXPRESSION_TARGETS_MAX * sizeof(*items));
                         items[0] = *ret;
@@ -318,7 +318,7 @@ static int read_comprehension(struct reader *r, const char *element, struct datu
         if (rc != 0)
                 return rc;
         r->live = false;
-        if (take_word(r, "if")) {
+        if (expression_take_word(r, "if")) {
                 condition = r->p;
                 rc = read_or(r, &v);
         }
@@ -353,7 +353,7 @@ static int read_items(struct reader *r, const char *close, enum brackets *ret_fo
         int rc;
 
         *ret_form = BRACKETS_ITEMS;
-        while (!take_word(r, close)) {
+        while (!expression_take_word(r, close)) {
                 bool live = r->live;
                 const char *element = r->p;
 
@@ -363,7 +363,7 @@ static int read_items(struct reader *r, const char *close, enum brackets *ret_fo
                         r->live = live;
                         if (rc != 0)
                                 return rc;
-                        if (take_word(r, "for")) {
+                        if (expression_take_word(r, "for")) {
                                 *ret_form = BRACKETS_COMPREHENSION;
                                 rc = read_comprehension(r, element, ret);
                                 return rc == 0 ? need(r, close) : rc;
@@ -376,7 +376,7 @@ static int read_items(struct reader *r, const char *close, enum brackets *ret_fo
                         return rc;
                 if (!datum_add(r->x->arena, list, v))
                         return fail_expression(r, "a list has more than %u items", DATUM_ITEMS_MAX);
-                if (take_word(r, ","))
+                if (expression_take_word(r, ","))
                         *ret_form = BRACKETS_ITEMS;
                 else if (ahead(r, close))
                         *ret_form = list->n == 1 ? BRACKETS_ONE : *ret_form;
@@ -414,7 +414,7 @@ static int read_dict(struct reader *r, struct datum **ret)
 {
         struct datum *map = datum_new(r->x->arena, DATUM_MAP), *key, *v;
 
-        while (!take_word(r, "}")) {
+        while (!expression_take_word(r, "}")) {
                 BUF_CLEANUP struct buf b = {.max = 65536};
                 int rc = read_test(r, &key);
 
@@ -428,7 +428,7 @@ static int read_dict(struct reader *r, struct datum **ret)
                         return fail_expression(r, "a %s as the key of a dict", datum_kind_name(key));
                 if (r->live && !datum_put(r->x->arena, map, buf_view(&b), v))
                         return fail_expression(r, "a dict has more than %u items", DATUM_ITEMS_MAX);
-                if (!take_word(r, ",") && !ahead(r, "}"))
+                if (!expression_take_word(r, ",") && !ahead(r, "}"))
                         return need(r, "}");
         }
         *ret = map;
@@ -526,7 +526,7 @@ static int read_index(struct reader *r, struct datum **v)
 
         if (rc != 0)
                 return rc;
-        part = take_word(r, ":");
+        part = expression_take_word(r, ":");
         if (part && !ahead(r, "]") && !ahead(r, ":"))
                 rc = read_test(r, &end);
         if (rc == 0 && ahead(r, ":"))
@@ -661,28 +661,28 @@ static int read_atom(struct reader *r, struct datum **ret)
         if (r->p == r->end)
                 return fail_expression(r, "something is missing at the end");
         if (*r->p == '"' || *r->p == '\'') {
-                rc = read_text(r, false, ret);
+                rc = expression_read_text(r, false, ret);
         } else if ((*r->p == 'r' || *r->p == 'u') && r->p + 1 < r->end &&
                    (r->p[1] == '"' || r->p[1] == '\'')) {
                 bool raw = *r->p++ == 'r';
 
-                rc = read_text(r, raw, ret);
+                rc = expression_read_text(r, raw, ret);
         } else if (isdigit((unsigned char)*r->p) ||
                    (*r->p == '.' && r->p + 1 < r->end && isdigit((unsigned char)r->p[1]))) {
-                rc = read_number(r, ret);
-        } else if (take_word(r, "[")) {
+                rc = expression_read_number(r, ret);
+        } else if (expression_take_word(r, "[")) {
                 rc = read_list(r, ret);
-        } else if (take_word(r, "${")) {
+        } else if (expression_take_word(r, "${")) {
                 rc = read_test(r, ret);
                 rc = rc == 0 ? need(r, "}") : rc;
-        } else if (take_word(r, "$(") || take_word(r, "(")) {
+        } else if (expression_take_word(r, "$(") || expression_take_word(r, "(")) {
                 rc = read_tuple(r, ret);
-        } else if (take_word(r, "$[")) {
+        } else if (expression_take_word(r, "$[")) {
                 rc = read_list(r, ret);
-        } else if (take_word(r, "{")) {
+        } else if (expression_take_word(r, "{")) {
                 rc = read_dict(r, ret);
         } else {
-                take_word(r, "$");
+                expression_take_word(r, "$");
                 return read_variable(r, false, ret);
         }
         return rc == 0 ? read_trailers(r, false, ret) : rc;
@@ -713,7 +713,7 @@ static int read_unary(struct reader *r, struct datum **ret)
                 return err_set(r->err, -E2BIG, "it takes more than %u MiB", ARENA_MAX >> 20);
         if (++r->x->depth > DEPTH_MAX)
                 return fail_expression(r, "it is nested too deep");
-        if (take_word(r, "-")) {
+        if (expression_take_word(r, "-")) {
                 rc = read_unary(r, ret);
                 if (rc == 0)
                         rc = negate(r, ret);
@@ -732,7 +732,7 @@ static int read_product(struct reader *r, struct datum **ret)
         for (size_t i = 0; rc == 0 && i < 4;) {
                 struct datum *right;
 
-                if (!take_word(r, operators[i])) {
+                if (!expression_take_word(r, operators[i])) {
                         i++;
                         continue;
                 }
@@ -749,7 +749,9 @@ static int read_sum(struct reader *r, struct datum **ret)
         int rc = read_product(r, ret);
 
         while (rc == 0) {
-                const char *op = take_word(r, "+") ? "+" : take_word(r, "-") ? "-" : NULL;
+                const char *op = expression_take_word(r, "+")   ? "+"
+                                 : expression_take_word(r, "-") ? "-"
+                                                                : NULL;
                 struct datum *right;
 
                 if (!op)
@@ -766,15 +768,15 @@ static const char *comparison(struct reader *r)
         static const char *const operators[] = {"==", "!=", "<=", ">=", "<", ">", "in"};
 
         for (size_t i = 0; i < sizeof(operators) / sizeof(*operators); i++)
-                if (take_word(r, operators[i]))
+                if (expression_take_word(r, operators[i]))
                         return operators[i];
-        if (take_word(r, "is"))
-                return take_word(r, "not") ? "is not" : "is";
+        if (expression_take_word(r, "is"))
+                return expression_take_word(r, "not") ? "is not" : "is";
         if (ahead(r, "not")) {
                 const char *p = r->p;
 
-                take_word(r, "not");
-                if (take_word(r, "in"))
+                expression_take_word(r, "not");
+                if (expression_take_word(r, "in"))
                         return "not in";
                 r->p = p;
         }
@@ -808,7 +810,7 @@ static int read_not(struct reader *r, struct datum **ret)
         bool negated = false;
         int rc;
 
-        while (take_word(r, "not"))
+        while (expression_take_word(r, "not"))
                 negated = !negated;
         rc = read_comparison(r, ret);
         if (rc == 0 && negated)
@@ -823,7 +825,7 @@ static int read_chain(struct reader *r, const char *word, bool stops_at,
         bool live = r->live;
         int rc = operand(r, ret);
 
-        while (rc == 0 && take_word(r, word)) {
+        while (rc == 0 && expression_take_word(r, word)) {
                 struct datum *right;
                 bool decided = live && datum_true(*ret) == stops_at;
 
@@ -860,7 +862,7 @@ static int read_test(struct reader *r, struct datum **ret)
         r->live = live;
         if (rc != 0)
                 return rc;
-        if (!take_word(r, "if")) {
+        if (!expression_take_word(r, "if")) {
                 if (!live)
                         return 0;
                 r->p = first;
@@ -907,7 +909,7 @@ int expression_values(struct expressions *x, struct str s, struct datum **ret, s
 
         x->depth = 0;
         rc = read_test(&r, ret);
-        while (rc == 0 && take_word(&r, ",")) {
+        while (rc == 0 && expression_take_word(&r, ",")) {
                 if (!tuple) {
                         tuple = datum_new(x->arena, DATUM_LIST);
                         tuple->tuple = true;

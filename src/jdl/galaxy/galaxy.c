@@ -122,7 +122,7 @@ static int resolve(struct tool *t, enum galaxy_resolve how, struct buf *out, str
 
 /* ---- the request */
 
-static int describe(struct tool *t, enum galaxy_resolve how, struct buf *out, struct err *err)
+static int galaxy_describe(struct tool *t, enum galaxy_resolve how, struct buf *out, struct err *err)
 {
         const char *id = xml_get(t->root, "id"), **paths;
         int rc;
@@ -141,8 +141,8 @@ static int describe(struct tool *t, enum galaxy_resolve how, struct buf *out, st
         return rc;
 }
 
-static int render(struct tool *t, const struct galaxy_job *job, json_t *given, struct galaxy_rendered *ret,
-                  struct err *err)
+static int galaxy_expand(struct tool *t, const struct galaxy_job *job, json_t *given,
+                         struct galaxy_rendered *ret, struct err *err)
 {
         int rc = tool_read(t, err);
 
@@ -152,7 +152,7 @@ static int render(struct tool *t, const struct galaxy_job *job, json_t *given, s
                 rc = tool_outputs(t, err);
         if (rc == 0)
                 rc = tool_script(t, &ret->script, &ret->command, err);
-        return rc == 0 ? describe(t, job->resolve, &ret->description, err) : rc;
+        return rc == 0 ? galaxy_describe(t, job->resolve, &ret->description, err) : rc;
 }
 
 int galaxy_render(const struct form_world *w, const struct galaxy_job *job, struct galaxy_rendered *ret,
@@ -168,7 +168,7 @@ int galaxy_render(const struct form_world *w, const struct galaxy_job *job, stru
         t.tables_file = job->tables;
         t.params_dir = absolute(&t, job->params ? job->params : "");
         t.folder = absolute(&t, job->tool);
-        rc = render(&t, job, given, ret, err);
+        rc = galaxy_expand(&t, job, given, ret, err);
         tool_deinit(&t);
         json_decref(given);
         return rc;

@@ -83,7 +83,7 @@ static int call_len(struct call *c)
         return 0;
 }
 
-static int too_many(struct call *c)
+static int methods_too_many(struct call *c)
 {
         return err_set(c->err, -E2BIG, "a list has more than %u items", DATUM_ITEMS_MAX);
 }
@@ -102,7 +102,7 @@ static int call_range(struct call *c)
         *c->ret = datum_new(c->x->arena, DATUM_LIST);
         for (int64_t i = v[0]; v[2] > 0 ? i < v[1] : i > v[1]; i += v[2])
                 if (!datum_add(c->x->arena, *c->ret, datum_int(c->x->arena, i)))
-                        return too_many(c);
+                        return methods_too_many(c);
         return 0;
 }
 
@@ -225,7 +225,7 @@ static int call_list(struct call *c)
                 rc = expression_iterate(c->x, argument(c, 0), &over, c->err);
         for (size_t i = 0; rc == 0 && c->arguments->n && i < over->n; i++)
                 if (!datum_add(c->x->arena, *c->ret, over->items[i]))
-                        return too_many(c);
+                        return methods_too_many(c);
         return rc;
 }
 
@@ -324,7 +324,7 @@ static int call_map(struct call *c)
                 datum_add(c->x->arena, one, over->items[i]);
                 rc = value_call(c->x, argument(c, 0), one, &made, c->err);
                 if (rc == 0 && !datum_add(c->x->arena, list, made))
-                        return too_many(c);
+                        return methods_too_many(c);
         }
         *c->ret = list;
         return rc;
@@ -560,11 +560,12 @@ static int text_split(struct call *c)
         if (!by.n) {
                 while (fits && str_word(&rest, &part))
                         fits = datum_add(c->x->arena, *c->ret, datum_text(c->x->arena, part));
-                return fits ? 0 : too_many(c);
+                return fits ? 0 : methods_too_many(c);
         }
         for (ptrdiff_t at; fits && (at = str_search(rest, by)) >= 0; rest = str_skip(rest, (size_t)at + by.n))
                 fits = datum_add(c->x->arena, *c->ret, datum_text(c->x->arena, str_head(rest, (size_t)at)));
-        return fits && datum_add(c->x->arena, *c->ret, datum_text(c->x->arena, rest)) ? 0 : too_many(c);
+        return fits && datum_add(c->x->arena, *c->ret, datum_text(c->x->arena, rest)) ? 0
+                                                                                      : methods_too_many(c);
 }
 
 static int text_replace(struct call *c)
@@ -660,7 +661,7 @@ static int text_splitlines(struct call *c)
         *c->ret = datum_new(c->x->arena, DATUM_LIST);
         while (fits && rest.n && str_cut(&rest, '\n', &line))
                 fits = datum_add(c->x->arena, *c->ret, datum_text(c->x->arena, line));
-        return fits ? 0 : too_many(c);
+        return fits ? 0 : methods_too_many(c);
 }
 
 /* Implements "{} {0} {1}".format(…): fields without names, widths and types. */
@@ -726,7 +727,7 @@ static int map_update(struct call *c)
                 return err_set(c->err, -EINVAL, "update() by a %s", datum_kind_name(more));
         for (size_t i = 0, n = more->n; i < n; i++)
                 if (!datum_put(c->x->arena, c->self, more->keys[i], more->items[i]))
-                        return too_many(c);
+                        return methods_too_many(c);
         return 0;
 }
 
@@ -735,7 +736,7 @@ static int list_append(struct call *c)
         *c->ret = datum_new(c->x->arena, DATUM_NONE);
         if (argument(c, 0) == c->self)
                 return err_set(c->err, -EINVAL, "a list within itself");
-        return datum_add(c->x->arena, c->self, argument(c, 0)) ? 0 : too_many(c);
+        return datum_add(c->x->arena, c->self, argument(c, 0)) ? 0 : methods_too_many(c);
 }
 
 static int list_extend(struct call *c)
@@ -748,7 +749,7 @@ static int list_extend(struct call *c)
                 return err_set(c->err, -EINVAL, "extend() by a %s", datum_kind_name(more));
         for (size_t i = 0; i < n; i++)
                 if (!datum_add(c->x->arena, c->self, more->items[i]))
-                        return too_many(c);
+                        return methods_too_many(c);
         return 0;
 }
 

@@ -20,7 +20,7 @@ static struct datum *new_rows(const struct filter *f)
         return datum_new(&f->t->arena, DATUM_LIST);
 }
 
-static int too_many(const struct filter *f)
+static int options_too_many(const struct filter *f)
 {
         return tool_fail(f->at, f->err, "there are more than %u options, or %u MiB of them", DATUM_ITEMS_MAX,
                          TOOL_MEMORY_MAX >> 20);
@@ -271,7 +271,7 @@ static int multiple_splitter(struct filter *f)
                         part = end < 0 ? rest : str_head(rest, (size_t)end);
                         if (f->t->arena.used > TOOL_MEMORY_MAX ||
                             !datum_add(&f->t->arena, rows, row_with(f, f->table->rows->items[i], at, part)))
-                                return too_many(f);
+                                return options_too_many(f);
                         if (end < 0)
                                 break;
                 }
@@ -302,9 +302,9 @@ static int add_value(struct filter *f)
         for (size_t i = 0; i <= f->table->rows->n; i++) {
                 if (i == (index < f->table->rows->n ? index : f->table->rows->n) &&
                     !datum_add(&f->t->arena, rows, row))
-                        return too_many(f);
+                        return options_too_many(f);
                 if (i < f->table->rows->n && !datum_add(&f->t->arena, rows, f->table->rows->items[i]))
-                        return too_many(f);
+                        return options_too_many(f);
         }
         f->table->rows = rows;
         return 0;

@@ -99,7 +99,7 @@ static int missing(struct scope *s, const struct xml *x)
                          STR_ARG(s->prefix), STR_ARG(tool_name(x)));
 }
 
-static int read_text(struct scope *s, const struct xml *x, json_t *given, struct datum **ret)
+static int parameters_read_text(struct scope *s, const struct xml *x, json_t *given, struct datum **ret)
 {
         BUF_CLEANUP struct buf b = {.max = EXPRESSION_TEXT_MAX};
 
@@ -117,7 +117,7 @@ static int read_text(struct scope *s, const struct xml *x, json_t *given, struct
         return sanitized(s, x, buf_view(&b), ret);
 }
 
-static int read_number(struct scope *s, const struct xml *x, json_t *given, struct datum **ret)
+static int parameters_read_number(struct scope *s, const struct xml *x, json_t *given, struct datum **ret)
 {
         BUF_CLEANUP struct buf b = {0};
         bool whole = strcmp(xml_get(x, "type"), "integer") == 0;
@@ -454,11 +454,16 @@ static int read_param(struct scope *s, const struct xml *x, struct datum *to)
         static const struct {
                 const char *type;
                 int (*read)(struct scope *, const struct xml *, json_t *, struct datum **);
-        } types[] = {{"data", read_data},         {"data_collection", read_data_collection},
-                     {"text", read_text},         {"integer", read_number},
-                     {"hidden", read_text},       {"float", read_number},
-                     {"color", read_color},       {"boolean", read_boolean},
-                     {"select", read_select},     {"data_column", read_select},
+        } types[] = {{"data", read_data},
+                     {"data_collection", read_data_collection},
+                     {"text", parameters_read_text},
+                     {"integer", parameters_read_number},
+                     {"hidden", parameters_read_text},
+                     {"float", parameters_read_number},
+                     {"color", read_color},
+                     {"boolean", read_boolean},
+                     {"select", read_select},
+                     {"data_column", read_select},
                      {"genomebuild", read_select}};
         const char *type = xml_get(x, "type");
         struct str name = tool_variable(s->t, x);
@@ -478,8 +483,8 @@ static int read_param(struct scope *s, const struct xml *x, struct datum *to)
 }
 
 /* Returns the scope of the level below: its object and its prefix. */
-static struct scope below(struct scope *s, json_t *here, const char *name, const struct datum *values,
-                          struct buf *prefix)
+static struct scope parameters_below(struct scope *s, json_t *here, const char *name,
+                                     const struct datum *values, struct buf *prefix)
 {
         struct scope b = *s;
 
@@ -514,7 +519,7 @@ static int read_section(struct scope *s, const struct xml *x, struct datum *to)
 
         if (!name)
                 return tool_fail(x, s->err, "a <section> needs a name");
-        inner = below(s, find_parameter(s, str_of(name)), name, d, &prefix);
+        inner = parameters_below(s, find_parameter(s, str_of(name)), name, d, &prefix);
         rc = read_inputs(&inner, x, d);
         if (rc == 0)
                 rc = unknown_names(&inner, x, d);
@@ -548,7 +553,7 @@ static int read_conditional(struct scope *s, const struct xml *x, struct datum *
 
         if (!name || !test)
                 return tool_fail(x, s->err, "a <conditional> needs a name and a <param>");
-        inner = below(s, find_parameter(s, str_of(name)), name, d, &prefix);
+        inner = parameters_below(s, find_parameter(s, str_of(name)), name, d, &prefix);
         rc = read_param(&inner, test, d);
         if (rc != 0)
                 return rc;
@@ -569,7 +574,7 @@ static int read_one_repeat(struct scope *s, const struct xml *x, json_t *here, s
         int rc;
 
         buf_printf(&numbered, "%s_%zu", xml_get(x, "name"), i);
-        inner = below(s, here, buf_z(&numbered), d, &prefix);
+        inner = parameters_below(s, here, buf_z(&numbered), d, &prefix);
         rc = read_inputs(&inner, x, d);
         if (rc == 0)
                 rc = unknown_names(&inner, x, d);

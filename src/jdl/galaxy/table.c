@@ -222,7 +222,7 @@ static int read_table(struct tool *t, const char *name, struct tool_table *ret, 
         return rc;
 }
 
-static struct str below(struct tool *t, struct str folder, const char *name)
+static struct str table_below(struct tool *t, struct str folder, const char *name)
 {
         BUF_CLEANUP struct buf b = {0};
 
@@ -238,7 +238,8 @@ static int read_file(struct tool *t, const struct xml *options, struct str path,
                            .comment = STR("#"),
                            .start = tool_attribute(options, "startswith", "")};
         struct tool_table made = {datum_new(&t->arena, DATUM_MAP), datum_new(&t->arena, DATUM_LIST)};
-        struct str tool = folder_of(str_of(t->file)), folders[5] = {tool, below(t, tool, "tool-data")}, found;
+        struct str tool = folder_of(str_of(t->file)), folders[5] = {tool, table_below(t, tool, "tool-data")},
+                   found;
         BUF_CLEANUP struct buf text = {0};
         size_t count = 2;
         int rc = t->tables_read ? 0 : read_tables_file(t, err);
@@ -247,8 +248,8 @@ static int read_file(struct tool *t, const struct xml *options, struct str path,
                 struct str conf = folder_of(str_of(t->tables_root->file));
 
                 folders[count++] = conf;
-                folders[count++] = below(t, conf, "tool-data");
-                folders[count++] = below(t, conf, "../tool-data");
+                folders[count++] = table_below(t, conf, "tool-data");
+                folders[count++] = table_below(t, conf, "../tool-data");
         }
         if (rc == 0)
                 rc = read_columns(t, options, made.columns, err);

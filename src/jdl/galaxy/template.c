@@ -214,7 +214,7 @@ static int read_values(struct renderer *r, struct datum **ret)
         return read_by(r, expression_values, ret);
 }
 
-static bool take_word(struct renderer *r, const char *word)
+static bool template_take_word(struct renderer *r, const char *word)
 {
         size_t at = r->at, n;
 
@@ -271,7 +271,7 @@ static int do_then(struct renderer *r, const struct directive *d, bool yes, bool
                 return finish(r, d, false);
         }
         rc = read_expression(r, &a);
-        if (rc == 0 && take_word(r, "else"))
+        if (rc == 0 && template_take_word(r, "else"))
                 rc = read_expression(r, &b);
         if (rc == 0 && (yes || b))
                 rc = write_value(r, d->begin, yes ? a : b);
@@ -302,7 +302,7 @@ static int do_if(struct renderer *r, const struct directive *d, bool live)
                         if (!live && has_then(r, from))
                                 return finish(r, &at, false);
                         branch = branch && rc == 0 && datum_true(v) != unless;
-                        if (rc == 0 && live && !done && take_word(r, "then"))
+                        if (rc == 0 && live && !done && template_take_word(r, "then"))
                                 return do_then(r, &at, branch, live);
                         skip_colon(r);
                 }
@@ -332,7 +332,7 @@ static int do_for(struct renderer *r, const struct directive *d, bool live)
                 if (rc != 0)
                         return fail_at(r, d->begin, rc, "%s", r->err->text);
                 r->at += used;
-                if (!take_word(r, "in"))
+                if (!template_take_word(r, "in"))
                         return fail_at(r, d->begin, -EINVAL,
                                        "#for is supported as `#for $name in expression`");
                 rc = read_values(r, &over);
@@ -384,7 +384,7 @@ static void take_blanks(struct renderer *r)
 /* Reads "#set $x = 1", "#set global $x", "#set $x += 1", "#set $x, $y = $pair" or "#set $x['a'] = 1". */
 static int do_set(struct renderer *r, const struct directive *d)
 {
-        bool global = take_word(r, "global"), add;
+        bool global = template_take_word(r, "global"), add;
         struct expression_target to;
         struct datum *v, *before;
         size_t used = 0;
@@ -440,7 +440,7 @@ static int do_import(struct renderer *r, const struct directive *d)
 
         if (strcmp(d->name, "from") == 0) {
                 from = take_name(r);
-                if (!take_word(r, "import"))
+                if (!template_take_word(r, "import"))
                         return fail_at(r, d->begin, -EINVAL,
                                        "#from is supported as `#from MODULE import NAME`");
         }
@@ -455,7 +455,7 @@ static int do_import(struct renderer *r, const struct directive *d)
                                        "the module " STR_FMT " is not supported: os, os.path and re are",
                                        STR_ARG(from.n ? from : name));
                 v = datum_function(r->x->arena, buf_view(&whole));
-                if (take_word(r, "as"))
+                if (template_take_word(r, "as"))
                         as = take_name(r);
                 else if (str_find(as, '.') >= 0) { /* import os.path defines os */
                         as = str_head(as, (size_t)str_find(as, '.'));

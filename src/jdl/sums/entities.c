@@ -84,7 +84,7 @@ static void put_characters(struct str s, struct buf *out)
                 }
 }
 
-static bool is_xml_own(struct str name)
+static bool entities_is_xml_own(struct str name)
 {
         return str_eqz(name, "amp") || str_eqz(name, "lt") || str_eqz(name, "gt") || str_eqz(name, "quot") ||
                str_eqz(name, "apos");
@@ -137,7 +137,7 @@ static int put_in(struct reader *r, struct str s, const char *at, unsigned depth
                 if (++r->references > ENTITIES_REFERENCES_MAX)
                         return fail_entity(r, here, "there are more than %u references to entities",
                                            ENTITIES_REFERENCES_MAX);
-                if (is_xml_own(name)) {
+                if (entities_is_xml_own(name)) {
                         buf_printf(r->out, "&" STR_FMT ";", STR_ARG(name));
                         continue;
                 }

@@ -163,7 +163,7 @@ static void list_attributes(const struct sums_element *e, struct buf *out)
 }
 
 /* Returns whether it is an attribute of XML namespaces or schemas, which editors add. */
-static bool is_xml_own(const char *name)
+static bool schema_is_xml_own(const char *name)
 {
         return str_starts(str_of(name), STR("xmlns")) || str_find(str_of(name), ':') > 0;
 }
@@ -178,7 +178,7 @@ static int check_attributes(const struct xml *x, const struct sums_element *e, s
                 while (a->name && strcmp(a->name, given->name) != 0)
                         a++;
                 list_attributes(e, &list);
-                if (!a->name && !is_xml_own(given->name))
+                if (!a->name && !schema_is_xml_own(given->name))
                         return schema_fail(x, err, " has no attribute %.100s; it may have %s", given->name,
                                            buf_z(&list));
                 if (a->name && !is_value(a->type, str_trim(str_of(given->value))))

@@ -186,7 +186,7 @@ static bool is_a_shells_own(struct str name)
 
 /* Sets the job's environment in a subshell for the program alone, since a job's variable may have the name
  * of one of the script's. */
-static void environment(const struct run_spec *s, struct buf *out)
+static void script_environment(const struct run_spec *s, struct buf *out)
 {
         buf_addz(out, "environment() {\n"
                       "unset LC_ALL\n"); /* set for the submit command, whose output is parsed here */
@@ -274,7 +274,7 @@ void batch_script(const struct run_spec *s, const char *head, const struct batch
         buf_printf(out, "walltime=%llu grace=%d every=%u lease_s=%d\n",
                    (unsigned long long)((s->walltime_ms + 999) / 1000), KILL_AFTER_S, g->every_s, LEASE_S);
         buf_addz(out, begin);
-        environment(s, out);
+        script_environment(s, out);
         buf_addz(out, "cd ");
         batch_quote(out, s->cwd ? s->cwd : s->sandbox);
         buf_addz(out, " || failed folder\n");

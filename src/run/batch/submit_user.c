@@ -13,7 +13,7 @@
 #define LATE_MS 600000
 
 /* Makes the environment: the agent's own, without the variables that name its user. */
-static void environment(const struct batch *b, struct submit_user *p)
+static void user_environment(const struct batch *b, struct submit_user *p)
 {
         const struct args *env = batch_calls_environment(b->calls);
 
@@ -48,7 +48,7 @@ struct submit_user *batch_submit_user(struct batch *b, const char *owner, const 
         user_command_folder(b->user_commands, buf_z(&folder), &dir);
         p->folder = buf_take(&folder);
         p->dir = buf_take(&dir);
-        environment(b, p);
+        user_environment(b, p);
         return p;
 }
 

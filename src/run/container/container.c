@@ -13,7 +13,7 @@
 #define PLAIN_MAX      4000          /* longest variable that is written to the file */
 #define CONTAINER_INIT "/proc/1/exe" /* in the container; engines put it under names of their own */
 
-static void add_word(struct args *a, const char *word)
+static void container_add_word(struct args *a, const char *word)
 {
         args_add(a, str_of(word));
 }
@@ -21,7 +21,7 @@ static void add_word(struct args *a, const char *word)
 static void add_all(struct args *a, const struct args *words)
 {
         for (size_t i = 0; i < words->n; i++)
-                add_word(a, words->v[i]);
+                container_add_word(a, words->v[i]);
 }
 
 __attribute__((format(printf, 2, 3))) static void addf(struct args *a, const char *fmt, ...)
@@ -39,10 +39,10 @@ __attribute__((format(printf, 2, 3))) static void addf(struct args *a, const cha
 static void verb_words(const struct container_settings *s, enum container_engine e, struct args *out,
                        const char *const *words)
 {
-        add_word(out, container_program(s, e));
+        container_add_word(out, container_program(s, e));
         add_all(out, &s->options);
         for (; *words; words++)
-                add_word(out, *words);
+                container_add_word(out, *words);
 }
 #define verb(s, e, out, ...) verb_words(s, e, out, (const char *const[]){__VA_ARGS__, NULL})
 
@@ -156,8 +156,8 @@ void container_environment(const struct container_settings *s, enum container_en
                         buf_addz(file, *envp);
                         buf_char(file, '\n');
                 } else {
-                        add_word(words, "--env");
-                        add_word(words, *envp);
+                        container_add_word(words, "--env");
+                        container_add_word(words, *envp);
                 }
         }
 }
@@ -214,14 +214,14 @@ static int mounts(const struct container_settings *s, const struct container_job
                 r = mountable(j->mount_program, err);
         if (r < 0)
                 return r;
-        add_word(out, option);
+        container_add_word(out, option);
         addf(out, "%s:%s", j->sandbox, target);
         if (container_shows_cwd(j)) {
-                add_word(out, option);
+                container_add_word(out, option);
                 addf(out, "%s:%s", j->cwd, j->cwd);
         }
         if (j->mount_program) {
-                add_word(out, option);
+                container_add_word(out, option);
                 addf(out, "%s:%s:ro", j->mount_program, j->mount_program);
         }
         for (size_t i = 0; i < j->mount_count; i++) {
@@ -230,17 +230,17 @@ static int mounts(const struct container_settings *s, const struct container_job
                         r = mountable(j->mounts[i].to, err);
                 if (r < 0)
                         return r;
-                add_word(out, option);
+                container_add_word(out, option);
                 addf(out, "%s:%s", j->mounts[i].from, j->mounts[i].to);
         }
         for (size_t i = 0; i < s->mounts.n; i++) {
                 const char *m = s->mounts.v[i], *colon = strchr(m, ':');
 
-                add_word(out, option);
+                container_add_word(out, option);
                 if (!colon || !strcmp(colon, ":ro"))
                         addf(out, "%.*s:%s", colon ? (int)(colon - m) : (int)strlen(m), m, m);
                 else
-                        add_word(out, m);
+                        container_add_word(out, m);
         }
         return 0;
 }
@@ -265,19 +265,19 @@ static void user(const struct container_host *h, const struct container_job *j, 
         bool rootless = h->engine == CONTAINER_PODMAN && h->rootless;
 
         if (rootless && !j->one_id)
-                add_word(out, "--userns=keep-id");
+                container_add_word(out, "--userns=keep-id");
         if (rootless && j->one_id)
-                add_word(out, "--user=0:0");
+                container_add_word(out, "--user=0:0");
         else
                 addf(out, "--user=%u:%u", j->uid, j->gid);
-        add_word(out, "--cap-drop=all");
-        add_word(out, "--security-opt=no-new-privileges");
-        add_word(out, "--security-opt=label=disable"); /* SELinux would deny access to the mounts */
+        container_add_word(out, "--cap-drop=all");
+        container_add_word(out, "--security-opt=no-new-privileges");
+        container_add_word(out, "--security-opt=label=disable"); /* SELinux would deny access to the mounts */
 }
 
 static void podman_only(const struct container_host *h, const struct container_job *j, struct args *out)
 {
-        add_word(out, "--log-driver=none");
+        container_add_word(out, "--log-driver=none");
         if (j->init)
                 addf(out, "--init-path=%s", j->init);
         if (j->init && j->seen)
@@ -287,7 +287,7 @@ static void podman_only(const struct container_host *h, const struct container_j
         if (j->processes)
                 addf(out, "--ulimit=nproc=%1$llu:%1$llu", (unsigned long long)j->processes);
         if (h->in_place)
-                add_word(out, "--cgroups=disabled");
+                container_add_word(out, "--cgroups=disabled");
         if (j->gpus) {
                 struct str rest = str_of(j->gpus), id;
 
@@ -308,12 +308,12 @@ static int start_oci(const struct container_settings *s, const struct container_
         const char *network = j->network && *j->network ? j->network : s->network;
 
         verb(s, h->engine, out, "run", "--init", "--interactive", "--pull");
-        add_word(out, j->self_removing && s->pull == CONTAINER_MISSING ? "missing"
-                      : j->self_removing && s->pull == CONTAINER_ALWAYS
-                              ? "always"
-                              : "never"); /* otherwise the image has been pulled already */
+        container_add_word(out, j->self_removing && s->pull == CONTAINER_MISSING ? "missing"
+                                : j->self_removing && s->pull == CONTAINER_ALWAYS
+                                        ? "always"
+                                        : "never"); /* otherwise the image has been pulled already */
         if (j->self_removing)
-                add_word(out, "--rm");
+                container_add_word(out, "--rm");
         addf(out, "--name=%s", j->name);
         addf(out, "--label=" CONTAINER_LABEL "=%s", j->instance);
         user(h, j, out);
@@ -339,9 +339,9 @@ static int start_oci(const struct container_settings *s, const struct container_
         add_all(out, &s->run_options);
         if (j->override_entrypoint && *j->program)
                 addf(out, "--entrypoint=%s", j->program);
-        add_word(out, j->image);
+        container_add_word(out, j->image);
         if (!j->override_entrypoint && *j->program)
-                add_word(out, j->program);
+                container_add_word(out, j->program);
         return 0;
 }
 
@@ -365,16 +365,16 @@ static int start_apptainer(const struct container_settings *s, const struct cont
         if (r < 0)
                 return r;
         if (workdir(j)) {
-                add_word(out, "--pwd");
-                add_word(out, workdir(j));
+                container_add_word(out, "--pwd");
+                container_add_word(out, workdir(j));
         }
         if (network && strcmp(network, "host") != 0) {
-                add_word(out, "--net");
-                add_word(out, "--network");
-                add_word(out, network);
+                container_add_word(out, "--net");
+                container_add_word(out, "--network");
+                container_add_word(out, network);
         }
         if (j->gpus)
-                add_word(out, "--nv");
+                container_add_word(out, "--nv");
         add_all(out, &s->run_options);
         if (str_starts(str_of(j->image), STR("./"))) /* a file in the job's folder */
                 buf_printf(&image, "%s/%s", j->sandbox, j->image + 2);
@@ -382,7 +382,7 @@ static int start_apptainer(const struct container_settings *s, const struct cont
                 image_url(str_of(j->image), &image);
         args_add(out, buf_view(&image));
         if (*j->program)
-                add_word(out, j->program);
+                container_add_word(out, j->program);
         return 0;
 }
 
@@ -393,7 +393,7 @@ int container_start(const struct container_settings *s, const struct container_h
                                                  : start_oci(s, h, j, out, err);
 
         for (char *const *a = j->argv + 1; r == 0 && j->argv[0] && *a; a++)
-                add_word(out, *a);
+                container_add_word(out, *a);
         return r;
 }
 
@@ -402,20 +402,20 @@ void container_exec(const struct container_settings *s, enum container_engine e,
 {
         verb(s, e, out, "exec");
         if (x->input)
-                add_word(out, "--interactive");
+                container_add_word(out, "--interactive");
         if (x->terminal)
-                add_word(out, "--tty");
+                container_add_word(out, "--tty");
         for (size_t i = 0; x->env && i < x->env->n; i++) {
-                add_word(out, "--env");
-                add_word(out, x->env->v[i]);
+                container_add_word(out, "--env");
+                container_add_word(out, x->env->v[i]);
         }
-        add_word(out, name);
+        container_add_word(out, name);
         if (x->init) {
-                add_word(out, CONTAINER_INIT);
-                add_word(out, "--");
+                container_add_word(out, CONTAINER_INIT);
+                container_add_word(out, "--");
         }
         for (size_t i = 0; i < x->argc; i++)
-                add_word(out, x->argv[i]);
+                container_add_word(out, x->argv[i]);
 }
 
 /* ---- other verbs */
@@ -440,11 +440,12 @@ void container_pull(const struct container_settings *s, enum container_engine e,
                 verb(s, e, out, "pull", "--quiet", image);
         } else if (container_keeps(s, e, image, &file)) {
                 image_url(str_of(image), &url);
-                add_word(out, "sh");
-                add_word(out, "-c");
-                add_word(out, "url=$1; shift; part=$(printf '%s.%08x.tmp' \"$0\" $$); " /* see fs_is_left */
-                              "trap 'rm -f \"$part\"' EXIT; trap 'exit 1' INT TERM; "
-                              "\"$@\" \"$part\" \"$url\" && mv -f \"$part\" \"$0\"");
+                container_add_word(out, "sh");
+                container_add_word(out, "-c");
+                container_add_word(
+                        out, "url=$1; shift; part=$(printf '%s.%08x.tmp' \"$0\" $$); " /* see fs_is_left */
+                             "trap 'rm -f \"$part\"' EXIT; trap 'exit 1' INT TERM; "
+                             "\"$@\" \"$part\" \"$url\" && mv -f \"$part\" \"$0\"");
                 args_add(out, buf_view(&file));
                 args_add(out, buf_view(&url));
                 verb(s, e, out, "--silent", "pull", "--disable-cache", "--force");
@@ -459,8 +460,8 @@ void container_exists(const struct container_settings *s, enum container_engine 
         if (e != CONTAINER_APPTAINER)
                 verb(s, e, out, "image", "inspect", "--format", "{{.Id}}", image);
         else if (container_keeps(s, e, image, &file)) {
-                add_word(out, "test");
-                add_word(out, "-s");
+                container_add_word(out, "test");
+                container_add_word(out, "-s");
                 args_add(out, buf_view(&file));
         }
 }
@@ -472,10 +473,10 @@ void container_images(const struct container_settings *s, enum container_engine 
         if (e != CONTAINER_APPTAINER) {
                 verb(s, e, out, "images", "--format", "{{.Repository}}:{{.Tag}} {{.Size}}");
         } else if (s->folder) {
-                add_word(out, "find");
-                add_word(out, s->folder);
+                container_add_word(out, "find");
+                container_add_word(out, s->folder);
                 for (size_t i = 0; i < sizeof(find) / sizeof(*find); i++)
-                        add_word(out, find[i]);
+                        container_add_word(out, find[i]);
         }
 }
 

@@ -260,7 +260,7 @@ void container_is_image(const char *image, struct buf *out)
         buf_addz(out, "$\", TARGET.ContainerImage ?: TARGET.DockerImage)");
 }
 
-static void add_word(struct buf *out, const char *word)
+static void settings_add_word(struct buf *out, const char *word)
 {
         buf_addz(out, out->p[out->n - 1] == '{' ? "\"" : ", \"");
         for (; *word; word++)
@@ -275,12 +275,12 @@ void container_requirement(const struct container_settings *s, enum container_en
         require_image(s, e, here, out);
         buf_addz(out, "(TARGET.DockerNetworkType =?= undefined || member(TARGET.DockerNetworkType, {");
         for (size_t i = 0; i < s->networks.n; i++)
-                add_word(out, s->networks.v[i]);
+                settings_add_word(out, s->networks.v[i]);
         if (s->networks.n == 0) {
-                add_word(out, "none");
-                add_word(out, "host");
+                settings_add_word(out, "none");
+                settings_add_word(out, "host");
         }
         if (s->network)
-                add_word(out, s->network);
+                settings_add_word(out, s->network);
         buf_addz(out, "}))");
 }

@@ -62,7 +62,7 @@ static void name_here(const struct remote_task *t, size_t i, struct buf *out)
 }
 
 /* Gives up this checkpoint; a later one may be brought. */
-static void give_up(struct remote_task *t, const char *why)
+static void checkpoint_give_up(struct remote_task *t, const char *why)
 {
         log_warn("msg=\"a checkpoint is left at the other server\" queue=%s job=%llu.%u error=\"%s\"",
                  t->remote->queue, (unsigned long long)t->id.request, t->id.member, LOG_TEXT(str_of(why)));
@@ -83,7 +83,7 @@ static const char *own_stream(const struct remote_task *t, const char *name, boo
         return out ? t->out : !strcmp(name, STREAM "1") ? t->err : NULL;
 }
 
-static int new_file(const struct remote_task *t, size_t i)
+static int checkpoint_new_file(const struct remote_task *t, size_t i)
 {
         BUF_CLEANUP struct buf name = {0};
         const json_t *mode = json_object_get(json_array_get(t->checkpoint->list, i), "Mode");
@@ -116,7 +116,7 @@ static void arrived(struct remote_task *t)
                 fetch_next(t);
 }
 
-static void on_file(void *arg, int status, struct str body, const struct err *err)
+static void checkpoint_on_file(void *arg, int status, struct str body, const struct err *err)
 {
         struct remote_task *t = arg;
         BUF_CLEANUP struct buf why = {0};
@@ -127,7 +127,7 @@ static void on_file(void *arg, int status, struct str body, const struct err *er
         if (status == 200) {
                 arrived(t);
         } else if (status < 0) {
-                give_up(t, err->text);
+                checkpoint_give_up(t, err->text);
         } else if (status == 0 || remote_later(status)) {
                 t->dirty = true;
                 t->not_before_ms = clock_boot_ms() + 1000;
@@ -135,7 +135,7 @@ static void on_file(void *arg, int status, struct str body, const struct err *er
                         remote_unreachable(t->remote, err->text);
         } else {
                 remote_error(&why, status, body);
-                give_up(t, buf_z(&why));
+                checkpoint_give_up(t, buf_z(&why));
         }
         timer_start(t->remote->later, 0);
 }
@@ -144,17 +144,17 @@ static void fetch_next(struct remote_task *t)
 {
         BUF_CLEANUP struct buf path = {0};
         const char *name = name_of(t->checkpoint, t->checkpoint->at);
-        int fd = new_file(t, t->checkpoint->at);
+        int fd = checkpoint_new_file(t, t->checkpoint->at);
 
         if (fd < 0) {
-                give_up(t, strerror(-fd));
+                checkpoint_give_up(t, strerror(-fd));
                 return;
         }
         const json_t *file = json_array_get(t->checkpoint->list, t->checkpoint->at);
         uint64_t size = (uint64_t)remote_number_within(file, "Size", 0, INT64_MAX);
         if (!fs_has_room(fd, size)) {
                 close(fd);
-                give_up(t, strerror(ENOSPC));
+                checkpoint_give_up(t, strerror(ENOSPC));
                 return;
         }
         t->fd = fd;
@@ -166,7 +166,7 @@ static void fetch_next(struct remote_task *t)
                                             .limited = true,
                                             .limit = size,
                                             .timeout_ms = 3600000};
-        t->call = http_client_call(t->remote->client, &spec, on_file, t);
+        t->call = http_client_call(t->remote->client, &spec, checkpoint_on_file, t);
 }
 
 /* ---- all files are here */
@@ -202,7 +202,7 @@ static int join_stream(const struct remote_task *t, struct str came, struct str 
 
 /* Writes lines in pairs. `names`: a file's name in the sandbox, and its name in the checkpoint. `joins`: a
  * fetched stream, and the local stream that it continues. */
-static void write_names(const struct remote_task *t, struct buf *names, struct buf *joins)
+static void checkpoint_write_names(const struct remote_task *t, struct buf *names, struct buf *joins)
 {
         for (size_t i = 0; i < json_array_size(t->checkpoint->list); i++) {
                 BUF_CLEANUP struct buf here = {0};
@@ -226,10 +226,10 @@ static void joined(struct remote_task *t, const char *why)
         if (t->state != REMOTE_IN || !t->checkpoint)
                 return;
         if (why) {
-                give_up(t, why);
+                checkpoint_give_up(t, why);
                 return;
         }
-        write_names(t, &names, &joins);
+        checkpoint_write_names(t, &names, &joins);
         free(t->checkpoint_id);
         t->checkpoint_id = mem_dupz(t->checkpoint->id);
         remote_checkpoint_drop(t);
@@ -269,7 +269,7 @@ static void complete(struct remote_task *t)
         struct str came, ours;
         int r = 0;
 
-        write_names(t, &names, &joins);
+        checkpoint_write_names(t, &names, &joins);
         if (joins.n && t->remote->user) {
                 join_by_user(t, buf_view(&joins));
                 return;

@@ -19,7 +19,7 @@
 #include "run/drover/submit.h"
 #include "run/drover/tasks.h"
 
-static void refused(struct remote_request *r, int status, struct str body)
+static void credential_sync_refused(struct remote_request *r, int status, struct str body)
 {
         BUF_CLEANUP struct buf why = {0};
 
@@ -55,7 +55,7 @@ static void on_synced(void *arg, int status, struct str body, const struct err *
                 if (status <= 0)
                         remote_unreachable(f, err->text);
         } else if (status / 100 != 2) {
-                refused(r, status, body);
+                credential_sync_refused(r, status, body);
         }
         timer_start(f->later, 0);
 }

@@ -126,7 +126,7 @@ static void add_attribute(struct remote_task *t, const char *name, const struct 
         t->words[t->word_count++] = (struct remote_word){mem_dupz(name), str_dupz(buf_view(value)), is_text};
 }
 
-static void text(struct remote_task *t, const char *name, struct str value)
+static void describe_text(struct remote_task *t, const char *name, struct str value)
 {
         BUF_CLEANUP struct buf b = {0};
 
@@ -186,10 +186,10 @@ static void words(struct remote_task *t, const struct run_spec *s)
                         args_add(&env, str_of(*v));
         args_join_v2(&b, &args);
         if (b.n)
-                text(t, "Arguments", buf_view(&b));
+                describe_text(t, "Arguments", buf_view(&b));
         buf_reset(&b);
         args_join_v2(&b, &env);
-        text(t, "Environment", buf_view(&b));
+        describe_text(t, "Environment", buf_view(&b));
 }
 
 static void wishes(struct remote_task *t, const struct run_spec *s)
@@ -200,7 +200,7 @@ static void wishes(struct remote_task *t, const struct run_spec *s)
         if (s->gpus)
                 number(t, "RequestGPUs", s->gpus);
         if (s->delegation.credentials)
-                text(t, REMOTE_CREDENTIALS, str_of(s->delegation.credentials));
+                describe_text(t, REMOTE_CREDENTIALS, str_of(s->delegation.credentials));
         if (s->walltime_ms)
                 number(t, "AllowedExecuteDuration", (s->walltime_ms + 999) / 1000);
         for (size_t i = 0; i < s->word_count; i++) {
@@ -210,7 +210,7 @@ static void wishes(struct remote_task *t, const struct run_spec *s)
                 if (str_to_i64(value, &n) == 0)
                         expression(t, s->words[i].name, value);
                 else
-                        text(t, s->words[i].name, value);
+                        describe_text(t, s->words[i].name, value);
         }
 }
 
@@ -226,7 +226,7 @@ static void checkpoints(struct remote_task *t, const struct run_checkpoints *c)
         if (c->made && c->signal)
                 number(t, "CheckpointSig", (uint64_t)c->signal);
         if (c->made && *c->files)
-                text(t, "TransferCheckpoint", str_of(c->files));
+                describe_text(t, "TransferCheckpoint", str_of(c->files));
         if (c->kill_signal)
                 number(t, "KillSig", (uint64_t)c->kill_signal);
         if (c->vacate_ms)
@@ -249,7 +249,7 @@ static void streams(struct remote_task *t, const struct run_spec *s, bool shared
                 if (shared)
                         buf_printf(&b, "%s/", s->sandbox);
                 buf_printf(&b, ".drover_hop.%u.%s", s->id.step, names[which]);
-                text(t, i ? "Err" : "Out", buf_view(&b));
+                describe_text(t, i ? "Err" : "Out", buf_view(&b));
         }
         t->out_append = s->flags & RUN_STDOUT_APPEND;
         t->err_append = s->flags & RUN_STDERR_APPEND;
@@ -274,7 +274,7 @@ static void program(struct remote_task *t, const struct run_spec *s, bool shared
         } else {
                 buf_str(&name, path);
         }
-        text(t, "Cmd", buf_view(&name));
+        describe_text(t, "Cmd", buf_view(&name));
 }
 
 static void input(struct remote_task *t, const struct run_spec *s, bool shared)
@@ -287,7 +287,7 @@ static void input(struct remote_task *t, const struct run_spec *s, bool shared)
                 path = str_skip(path, strlen(s->sandbox) + 1);
         else if (!shared && str_starts(path, STR("/")) && add_outside(t, s->stdin_path, INPUT))
                 path = STR(INPUT);
-        text(t, "In", path);
+        describe_text(t, "In", path);
 }
 
 static bool has_word(const struct remote_task *t, const char *name)
@@ -350,23 +350,23 @@ static void places(struct remote_task *t, const struct run_spec *s, bool shared)
                 buf_addz(&b, "TARGET.FileSystemDomain == ");
                 remote_quoted(&b, str_of(t->remote->domain));
                 buf_printf(&b, " && (%s)", requirements(&s->delegation));
-                text(t, "FileSystemDomain", str_of(t->remote->domain));
-                text(t, "Iwd", str_of(s->cwd ? s->cwd : s->sandbox));
-                text(t, "ShouldTransferFiles", STR("NO"));
+                describe_text(t, "FileSystemDomain", str_of(t->remote->domain));
+                describe_text(t, "Iwd", str_of(s->cwd ? s->cwd : s->sandbox));
+                describe_text(t, "ShouldTransferFiles", STR("NO"));
                 expression(t, "Requirements", buf_view(&b));
                 return;
         }
-        text(t, "FileSystemDomain", STR(NO_DOMAIN));
-        text(t, "Iwd", STR("/"));
-        text(t, "ShouldTransferFiles", STR("YES"));
-        text(t, "WhenToTransferOutput",
-             s->delegation.on_success_only            ? STR("ON_SUCCESS")
-             : s->delegation.checkpoints.when_evicted ? STR("ON_EXIT_OR_EVICT")
-                                                      : STR("ON_EXIT"));
+        describe_text(t, "FileSystemDomain", STR(NO_DOMAIN));
+        describe_text(t, "Iwd", STR("/"));
+        describe_text(t, "ShouldTransferFiles", STR("YES"));
+        describe_text(t, "WhenToTransferOutput",
+                      s->delegation.on_success_only            ? STR("ON_SUCCESS")
+                      : s->delegation.checkpoints.when_evicted ? STR("ON_EXIT_OR_EVICT")
+                                                               : STR("ON_EXIT"));
         if (s->delegation.outputs)
-                text(t, "TransferOutput", str_of(s->delegation.outputs));
+                describe_text(t, "TransferOutput", str_of(s->delegation.outputs));
         if (t->files.n)
-                text(t, "TransferInput", STR("./"));
+                describe_text(t, "TransferInput", STR("./"));
         expression(t, "Requirements", str_of(requirements(&s->delegation)));
 }
 
@@ -405,8 +405,8 @@ static void words_of(struct remote_task *t, const struct run_spec *s, bool share
 
 void remote_words_like(struct remote_task *t, const struct run_spec *s)
 {
-        text(t, "Cmd", STR("/bin/true"));
-        text(t, "Iwd", STR("/"));
+        describe_text(t, "Cmd", STR("/bin/true"));
+        describe_text(t, "Iwd", STR("/"));
         wishes(t, s);
         expression(t, "Requirements", str_of(requirements(&s->delegation)));
         carried(t, &s->delegation);
@@ -450,5 +450,5 @@ void remote_exposed(struct remote_task *t, bool program, bool input)
         if (input)
                 set_text(t, "In", INPUT);
         if (t->files.n)
-                text(t, "TransferInput", STR("./"));
+                describe_text(t, "TransferInput", STR("./"));
 }

@@ -23,7 +23,7 @@
 #include "run/drover/users.h"
 #include "run/drover/work.h"
 
-static struct remote *self(struct runner *r)
+static struct remote *drover_self(struct runner *r)
 {
         return (struct remote *)(void *)r;
 }
@@ -35,7 +35,7 @@ static struct remote_task *find_task(struct remote *f, struct run_id id)
 
 static void drover_submit(struct runner *r, const struct run_spec *spec)
 {
-        struct remote *f = self(r);
+        struct remote *f = drover_self(r);
 
         if (find_task(f, spec->id))
                 return;
@@ -47,7 +47,7 @@ static void drover_submit(struct runner *r, const struct run_spec *spec)
 
 static void drover_kill(struct runner *r, struct run_id id, uint64_t grace_ms)
 {
-        struct remote_task *t = find_task(self(r), id);
+        struct remote_task *t = find_task(drover_self(r), id);
 
         (void)grace_ms; /* the last agent has its own grace */
         if (t)
@@ -56,7 +56,7 @@ static void drover_kill(struct runner *r, struct run_id id, uint64_t grace_ms)
 
 static void drover_suspend(struct runner *r, struct run_id id)
 {
-        struct remote_task *t = find_task(self(r), id);
+        struct remote_task *t = find_task(drover_self(r), id);
 
         if (!t || t->suspended)
                 return;
@@ -68,7 +68,7 @@ static void drover_suspend(struct runner *r, struct run_id id)
 
 static void drover_resume(struct runner *r, struct run_id id)
 {
-        struct remote_task *t = find_task(self(r), id);
+        struct remote_task *t = find_task(drover_self(r), id);
 
         if (!t || !t->suspended)
                 return;
@@ -80,7 +80,7 @@ static void drover_resume(struct runner *r, struct run_id id)
 
 static void drover_hold(struct runner *r, struct run_id id)
 {
-        struct remote_task *t = find_task(self(r), id);
+        struct remote_task *t = find_task(drover_self(r), id);
 
         if (!t || t->begun || t->waits)
                 return;
@@ -91,7 +91,7 @@ static void drover_hold(struct runner *r, struct run_id id)
 
 static void drover_release(struct runner *r, struct run_id id)
 {
-        struct remote_task *t = find_task(self(r), id);
+        struct remote_task *t = find_task(drover_self(r), id);
 
         if (!t || !t->waits)
                 return;
@@ -102,7 +102,7 @@ static void drover_release(struct runner *r, struct run_id id)
 
 static void drover_signal(struct runner *r, struct run_id id, int signal)
 {
-        struct remote_task *t = find_task(self(r), id);
+        struct remote_task *t = find_task(drover_self(r), id);
 
         if (!t || t->state > REMOTE_IN || t->killing || signal < 1 || signal > 64)
                 return;
@@ -117,7 +117,7 @@ static void drover_signal(struct runner *r, struct run_id id, int signal)
 
 static void drover_credential(struct runner *r, struct run_id id, const struct run_credential *c)
 {
-        struct remote *f = self(r);
+        struct remote *f = drover_self(r);
         struct remote_task *t = find_task(f, id);
 
         if (!t || t->state == REMOTE_OVER)
@@ -128,12 +128,12 @@ static void drover_credential(struct runner *r, struct run_id id, const struct r
 
 static void drover_quote(struct runner *r, const struct run_spec *spec)
 {
-        remote_quote(self(r), spec);
+        remote_quote(drover_self(r), spec);
 }
 
 static void drover_status(struct runner *r, const struct run_id *ids, size_t count)
 {
-        struct remote *f = self(r);
+        struct remote *f = drover_self(r);
 
         for (size_t i = 0; i < count; i++) {
                 struct remote_task *t = find_task(f, ids[i]);
@@ -163,7 +163,7 @@ static void forget(struct remote_task *t)
 
 static void drover_forget(struct runner *r, struct run_id id)
 {
-        struct remote *f = self(r);
+        struct remote *f = drover_self(r);
         struct remote_task *t = find_task(f, id);
 
         if (t)
@@ -172,17 +172,17 @@ static void drover_forget(struct runner *r, struct run_id id)
 
 static void drover_lease(struct runner *r, int64_t until_boot_ms)
 {
-        remote_lease_set(self(r), until_boot_ms);
+        remote_lease_set(drover_self(r), until_boot_ms);
 }
 
 static void drover_capacity(struct runner *r, struct run_capacity *ret)
 {
-        *ret = remote_capacity(self(r));
+        *ret = remote_capacity(drover_self(r));
 }
 
 static int drover_where(struct runner *r, struct run_id id, struct run_where *ret)
 {
-        struct remote_task *t = find_task(self(r), id);
+        struct remote_task *t = find_task(drover_self(r), id);
         static const char *const words[] = {"sending", "sending", "sending", "delegated", "fetching", "over"};
 
         if (!t)
@@ -198,7 +198,7 @@ static int drover_where(struct runner *r, struct run_id id, struct run_where *re
 static int drover_output(struct runner *r, struct run_id id, const struct run_output_question *q,
                          uint64_t number, run_output_fn *fn, void *arg)
 {
-        struct remote *f = self(r);
+        struct remote *f = drover_self(r);
         const struct remote_task *t = find_task(f, id);
 
         return t ? remote_output(f, t, q, number, fn, arg) : -ENOENT;
@@ -207,7 +207,7 @@ static int drover_output(struct runner *r, struct run_id id, const struct run_ou
 /* The agent's journal has been written: submitted tasks may be sent, and forgotten ones freed. */
 static void drover_flush(struct runner *r)
 {
-        struct remote *f = self(r);
+        struct remote *f = drover_self(r);
 
         if (f->gathering) {
                 f->gathering = false;
@@ -225,7 +225,7 @@ static void drover_flush(struct runner *r)
 static void drover_close(struct runner *r, bool kill_all)
 {
         (void)kill_all; /* they end with the lease */
-        remote_close(self(r));
+        remote_close(drover_self(r));
 }
 
 static int drover_open(const struct runner_config *c, struct runner **ret, struct err *err)

@@ -99,7 +99,7 @@ static void ask_feed(struct remote *f)
         f->polls[REMOTE_FEED] = remote_ask(f, "GET", &path, STR(""), on_feed);
 }
 
-static uint64_t count_of(const json_t *doc, const char *name)
+static uint64_t feed_count_of(const json_t *doc, const char *name)
 {
         json_int_t n = json_integer_value(json_object_get(doc, name));
 
@@ -109,12 +109,12 @@ static uint64_t count_of(const json_t *doc, const char *name)
 /* Reads processors, in thousandths, or bytes; limited to more than any machine has. */
 static uint64_t cpus_of(const json_t *doc, const char *name)
 {
-        return u64_min(count_of(doc, name), CPUS_MAX) * 1000;
+        return u64_min(feed_count_of(doc, name), CPUS_MAX) * 1000;
 }
 
-static uint64_t bytes_of(const json_t *doc, const char *name)
+static uint64_t feed_bytes_of(const json_t *doc, const char *name)
 {
-        return u64_min(count_of(doc, name), MIB_MAX) << 20;
+        return u64_min(feed_count_of(doc, name), MIB_MAX) << 20;
 }
 
 static void on_room(void *arg, int status, struct str body, const struct err *err)
@@ -127,13 +127,13 @@ static void on_room(void *arg, int status, struct str body, const struct err *er
                 f->feed->capacity = (struct run_capacity){
                         .known = true,
                         .cpus_milli = cpus_of(doc, "cpus"),
-                        .memory_bytes = bytes_of(doc, "memory_mib"),
+                        .memory_bytes = feed_bytes_of(doc, "memory_mib"),
                         .idle_cpus_milli = cpus_of(doc, "free_cpus"),
-                        .idle_memory_bytes = bytes_of(doc, "free_memory_mib"),
+                        .idle_memory_bytes = feed_bytes_of(doc, "free_memory_mib"),
                         .node_cpus_milli = cpus_of(doc, "largest_cpus"),
-                        .node_memory_bytes = bytes_of(doc, "largest_memory_mib"),
-                        .nodes = count_of(doc, "queues"),
-                        .at_ms = u64_min(count_of(doc, "at_ms"), (uint64_t)clock_wall_ms()),
+                        .node_memory_bytes = feed_bytes_of(doc, "largest_memory_mib"),
+                        .nodes = feed_count_of(doc, "queues"),
+                        .at_ms = u64_min(feed_count_of(doc, "at_ms"), (uint64_t)clock_wall_ms()),
                         .tasks_max = UINT32_MAX,
                         .server = f->link.server,
                 };
@@ -155,8 +155,8 @@ static void on_paths(void *arg, int status, struct str body, const struct err *e
 
         f->polls[REMOTE_PATHS] = NULL;
         json_array_foreach (json_object_get(doc, "paths"), i, one) {
-                struct remote_request *r = idmap_get(f->table.requests, count_of(one, "request"));
-                uint64_t member = count_of(one, "member");
+                struct remote_request *r = idmap_get(f->table.requests, feed_count_of(one, "request"));
+                uint64_t member = feed_count_of(one, "member");
                 struct remote_task *t = r && member < r->count ? r->tasks[member] : NULL;
                 json_t *hops = json_object_get(one, "hops");
 
@@ -165,7 +165,7 @@ static void on_paths(void *arg, int status, struct str body, const struct err *e
                 remote_set_hops(t, hops);
         }
         if (json_is_integer(json_object_get(doc, "next")))
-                f->feed->paths_at = count_of(doc, "next");
+                f->feed->paths_at = feed_count_of(doc, "next");
         json_decref(doc);
         if (!status)
                 remote_unreachable(f, err->text);

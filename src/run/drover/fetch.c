@@ -79,7 +79,7 @@ static void temporary(const struct remote_task *t, struct buf *out)
         buf_printf(out, "%s/.drover_hop.%u.new", t->sandbox, t->id.step);
 }
 
-static void on_file(void *arg, int status, struct str body, const struct err *err)
+static void fetch_on_file(void *arg, int status, struct str body, const struct err *err)
 {
         struct remote_task *t = arg;
         struct remote_file *file = &t->files.v[t->files.at];
@@ -125,7 +125,7 @@ static void on_file(void *arg, int status, struct str body, const struct err *er
         remote_fetch(t);
 }
 
-static int new_file(struct remote_task *t, size_t index)
+static int fetch_new_file(struct remote_task *t, size_t index)
 {
         BUF_CLEANUP struct buf to = {0};
 
@@ -156,7 +156,7 @@ void remote_fetch(struct remote_task *t)
                 return;
         }
         struct remote_file *file = &t->files.v[t->files.at];
-        t->fd = new_file(t, t->files.at);
+        t->fd = fetch_new_file(t, t->files.at);
         if (t->fd < 0) {
                 int error = -t->fd;
 
@@ -178,5 +178,5 @@ void remote_fetch(struct remote_task *t)
                                             .limited = true,
                                             .limit = file->size,
                                             .timeout_ms = 3600000};
-        t->call = http_client_call(t->remote->client, &spec, on_file, t);
+        t->call = http_client_call(t->remote->client, &spec, fetch_on_file, t);
 }

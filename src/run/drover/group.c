@@ -108,7 +108,7 @@ static void write_attributes(struct json *j, const struct alike *a)
         json_close(j, '}');
 }
 
-static void write_names(struct json *j, const char *key, const char *before, const struct alike *a)
+static void group_write_names(struct json *j, const char *key, const char *before, const struct alike *a)
 {
         json_key(j, key);
         json_open(j, '[');
@@ -191,8 +191,8 @@ void remote_parts(struct json *j, struct remote_task *const *tasks, size_t count
         json_open(j, '[');
         json_open(j, '{');
         write_attributes(j, &a);
-        write_names(j, "late", "", &a);
-        write_names(j, "variables", "hop_", &a);
+        group_write_names(j, "late", "", &a);
+        group_write_names(j, "variables", "hop_", &a);
         write_rows(j, &a);
         free(a.differs);
         json_close(j, '}');

@@ -61,7 +61,7 @@ static bool is_server(const char *uuid, const char *you)
 }
 
 /* The other server does not accept this user for now: tasks that were not sent yet fail. */
-static void refused(struct remote *f, const char *why)
+static void hello_refused(struct remote *f, const char *why)
 {
         f->link.refused = true;
         for (struct remote_task *t = f->table.all, *next; t; t = next) {
@@ -91,7 +91,7 @@ static void on_hello(void *arg, int status, struct str body, const struct err *e
                 f->link.refused = false;
                 there(f, doc);
         } else if (f->user && status / 100 == 4) {
-                refused(f, buf_z(&why));
+                hello_refused(f, buf_z(&why));
         } else {
                 remote_retry(f, status, buf_z(&why));
         }
@@ -130,17 +130,17 @@ static void on_token(void *arg, int status, struct str out, struct str errors)
                 buf_addz(&why, "it is not one line");
         else
                 remote_user_said(&why, errors);
-        refused(f, buf_z(&why));
+        hello_refused(f, buf_z(&why));
 }
 
-static void read_token(struct remote *f)
+static void hello_read_token(struct remote *f)
 {
         static const char script[] = "exec head -c 4096 -- \"$1\" >&0";
         const char *words[] = {f->user->token, NULL};
 
         f->login->token = memfd_create("token", MFD_CLOEXEC);
         if (f->login->token < 0) {
-                refused(f, "the agent cannot make a file in memory");
+                hello_refused(f, "the agent cannot make a file in memory");
                 return;
         }
         const struct user_command_spec s = {.input_fd = f->login->token, .timeout_ms = TOKEN_MS};
@@ -152,7 +152,7 @@ static void hello(void *arg)
         struct remote *f = arg;
 
         if (f->user) {
-                read_token(f);
+                hello_read_token(f);
                 return;
         }
         BUF_CLEANUP struct buf token = {0};

@@ -28,7 +28,7 @@
 #define MEMORY_MAX_MIB    (INT64_C(1) << 40)
 #define CLOCK_AHEAD_MS    86400000 /* tolerance for the other server's clock being ahead */
 
-static const char *text(const json_t *o, const char *name)
+static const char *job_text(const json_t *o, const char *name)
 {
         const char *z = json_string_value(json_object_get(o, name));
 
@@ -83,7 +83,7 @@ static void completed(struct remote_task *t, const json_t *job)
         json_array_foreach (outputs, i, file) {
                 MEM_GROW(t->files.v, t->files.cap, t->files.n + 1);
                 t->files.v[t->files.n++] = (struct remote_file){
-                        .name = mem_dupz(text(file, "Name")),
+                        .name = mem_dupz(job_text(file, "Name")),
                         .size = (uint64_t)remote_number_within(file, "Size", 0, INT64_MAX),
                         .mode = (unsigned)remote_number_within(file, "Mode", 0, INT_MAX)};
         }
@@ -109,7 +109,7 @@ static void ended(struct remote_task *t, enum run_why why)
 static void removed(struct remote_task *t, const json_t *job)
 {
         BUF_CLEANUP struct buf b = {0};
-        const char *reason = text(json_object_get(job, "ad"), "RemoveReason");
+        const char *reason = job_text(json_object_get(job, "ad"), "RemoveReason");
 
         if (t->killing) {
                 ended(t, t->lease_ended ? RUN_LEASE_ENDED : RUN_KILLED);
@@ -135,7 +135,7 @@ static void job_failed(struct remote_task *t, const json_t *job)
                 ended(t, RUN_MEMORY);
         else
                 remote_fail(t, "job", (int)remote_number_within(job, "hold_subcode", INT_MIN, INT_MAX),
-                            text(job, "hold_reason"));
+                            job_text(job, "hold_reason"));
 }
 
 /* Handles the answer with the place at which the job failed. Without an answer the task fails without it. */
@@ -194,7 +194,7 @@ static void runs(struct remote_task *t, const json_t *job)
                 t->held = false;
                 remote_act(t, REMOTE_SUSPEND);
         }
-        if (str_eqz(str_of(text(job, "state")), "running"))
+        if (str_eqz(str_of(job_text(job, "state")), "running"))
                 remote_signals_due(t);
         remote_settled(t);
 }
@@ -205,7 +205,7 @@ static void learn(struct remote_task *t, const json_t *job, const char *state)
 {
         bool held = !strcmp(state, "held") &&
                     remote_number_within(job, "hold_code", 0, INT_MAX) == HOLD_USER &&
-                    !strcmp(text(job, "hold_reason"), REMOTE_REASON);
+                    !strcmp(job_text(job, "hold_reason"), REMOTE_REASON);
 
         t->restored = false;
         t->held = held;
@@ -215,7 +215,7 @@ static void learn(struct remote_task *t, const json_t *job, const char *state)
 /* Acts on the job's state. Returns true if it waits there. */
 static bool see(struct remote_task *t, json_t *job)
 {
-        const char *state = text(job, "state");
+        const char *state = job_text(job, "state");
         bool past = json_object_get(json_object_get(job, "ad"), "DroverLog") != NULL;
 
         if (t->restored)
@@ -245,7 +245,7 @@ static bool see(struct remote_task *t, json_t *job)
  * restored. */
 static bool is_another(struct remote_task *t, const json_t *job)
 {
-        const char *global = text(json_object_get(job, "ad"), "GlobalJobId");
+        const char *global = job_text(json_object_get(job, "ad"), "GlobalJobId");
 
         if (!t->global && *global)
                 t->global = mem_dupz(global);

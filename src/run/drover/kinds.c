@@ -30,7 +30,7 @@ static void digest_add(struct remote_kinds *k, const char *text)
         while (*text++);
 }
 
-static const char *text_of(struct remote_kinds *k, const json_t *v, size_t max)
+static const char *kinds_text_of(struct remote_kinds *k, const json_t *v, size_t max)
 {
         if (!json_is_string(v) || json_string_length(v) > max ||
             strlen(json_string_value(v)) != json_string_length(v))
@@ -38,12 +38,12 @@ static const char *text_of(struct remote_kinds *k, const json_t *v, size_t max)
         return arena_dup(&k->arena, json_string_value(v), json_string_length(v) + 1);
 }
 
-static uint64_t count_of(const json_t *o, const char *name)
+static uint64_t kinds_count_of(const json_t *o, const char *name)
 {
         return (uint64_t)remote_number_within(o, name, 0, COUNT_MAX);
 }
 
-static uint64_t bytes_of(const json_t *o, const char *name)
+static uint64_t kinds_bytes_of(const json_t *o, const char *name)
 {
         return (uint64_t)remote_number_within(o, name, 0, MIB_MAX) << 20;
 }
@@ -56,7 +56,7 @@ static void read_attributes(struct remote_kinds *k, const json_t *o, struct run_
 
         to->attributes = all;
         json_object_foreach ((json_t *)o, name, v) {
-                const char *text = strlen(name) <= NAME_MAX_BYTES ? text_of(k, v, VALUE_BYTES) : NULL;
+                const char *text = strlen(name) <= NAME_MAX_BYTES ? kinds_text_of(k, v, VALUE_BYTES) : NULL;
 
                 if (!text || to->attribute_count == ATTRIBUTES_MAX)
                         continue;
@@ -84,32 +84,32 @@ static void read_resources(struct remote_kinds *k, const json_t *list, struct ru
 
         to->resources = all;
         json_array_foreach (list, i, o) {
-                const char *name = text_of(k, json_object_get(o, "name"), 64);
+                const char *name = kinds_text_of(k, json_object_get(o, "name"), 64);
 
                 if (!name || !is_name(name) || to->resource_count == RESOURCES_MAX)
                         continue;
-                uint64_t units = count_of(o, "all"), idle = count_of(o, "free");
+                uint64_t units = kinds_count_of(o, "all"), idle = kinds_count_of(o, "free");
                 all[to->resource_count++] = (struct run_resource){name, units, idle < units ? idle : units,
-                                                                  count_of(o, "largest")};
+                                                                  kinds_count_of(o, "largest")};
                 digest_add(k, name);
         }
 }
 
 static void read_kind(struct remote_kinds *k, const json_t *o, struct run_kind *to)
 {
-        const char *requirements = text_of(k, json_object_get(o, "requirements"), REQUIREMENTS_MAX);
+        const char *requirements = kinds_text_of(k, json_object_get(o, "requirements"), REQUIREMENTS_MAX);
 
         *to = (struct run_kind){
                 .requirements =
                         requirements ? requirements : "false", /* unreadable requirements keep jobs away */
-                .places = count_of(o, "places"),
-                .cpus_milli = count_of(o, "cpus") * 1000,
-                .idle_cpus_milli = count_of(o, "free_cpus") * 1000,
-                .node_cpus_milli = count_of(o, "largest_cpus") * 1000,
-                .memory_bytes = bytes_of(o, "memory_mib"),
-                .idle_memory_bytes = bytes_of(o, "free_memory_mib"),
-                .node_memory_bytes = bytes_of(o, "largest_memory_mib"),
-                .node_disk_bytes = bytes_of(o, "largest_disk_mib"),
+                .places = kinds_count_of(o, "places"),
+                .cpus_milli = kinds_count_of(o, "cpus") * 1000,
+                .idle_cpus_milli = kinds_count_of(o, "free_cpus") * 1000,
+                .node_cpus_milli = kinds_count_of(o, "largest_cpus") * 1000,
+                .memory_bytes = kinds_bytes_of(o, "memory_mib"),
+                .idle_memory_bytes = kinds_bytes_of(o, "free_memory_mib"),
+                .node_memory_bytes = kinds_bytes_of(o, "largest_memory_mib"),
+                .node_disk_bytes = kinds_bytes_of(o, "largest_disk_mib"),
         };
         read_attributes(k, json_object_get(o, "attributes"), to);
         read_resources(k, json_object_get(o, "resources"), to);

@@ -60,7 +60,7 @@ static int check_settings(const struct runner_config *c, struct err *err)
 
 /* drover-user-token.v1.<fingerprint of the server's CA>.<id>.<secret>. The file is read again whenever the
  * server is unreachable, so that the token can be replaced. */
-static int read_token(struct remote *f, struct buf *token, struct str *ret_fingerprint, struct err *err)
+static int open_read_token(struct remote *f, struct buf *token, struct str *ret_fingerprint, struct err *err)
 {
         struct str rest, part = STR_NONE;
         int r = fs_read_secret(AT_FDCWD, f->token_file, 4096, token, err);
@@ -91,7 +91,7 @@ static int make_client(struct remote *f, const char *server, struct err *err)
                         return err_set(err, -EINVAL,
                                        "%s needs a token_file, with what `drover token user` prints there",
                                        server);
-                r = read_token(f, &token, &fingerprint, err);
+                r = open_read_token(f, &token, &fingerprint, err);
                 if (r == 0)
                         r = tls_client_new(&(struct tls_config){.ca_fingerprint = fingerprint}, &f->tls, err);
         } else if (!str_starts(host, STR("unix:"))) {

@@ -264,7 +264,7 @@ static void fail_all(struct remote_request *r, const char *why)
                         remote_fail(r->tasks[i], "request", EREMOTEIO, why);
 }
 
-static void refused(struct remote_request *r, int status, struct str body, const struct err *err)
+static void submit_refused(struct remote_request *r, int status, struct str body, const struct err *err)
 {
         BUF_CLEANUP struct buf b = {0};
 
@@ -299,7 +299,7 @@ static void on_submitted(void *arg, int status, struct str body, const struct er
         else if (code && !strcmp(code, "bad_upload"))
                 send_again(r);
         else
-                refused(r, status / 100 == 2 ? 0 : status, body, err);
+                submit_refused(r, status / 100 == 2 ? 0 : status, body, err);
         json_decref(doc);
         timer_start(f->later, 0);
 }
@@ -324,7 +324,7 @@ void remote_submit(struct remote_request *r)
 
 /* ---- after a restart */
 
-static char *text_of(const json_t *doc, const char *name)
+static char *submit_text_of(const json_t *doc, const char *name)
 {
         const char *z = json_string_value(json_object_get(doc, name));
 
@@ -358,9 +358,9 @@ static bool restore_task(struct remote_request *r, uint32_t member, const json_t
         t->restored = true;
         t->in = r;
         t->member = member;
-        t->sandbox = text_of(doc, "sandbox");
-        t->out = text_of(doc, "out");
-        t->err = text_of(doc, "err");
+        t->sandbox = submit_text_of(doc, "sandbox");
+        t->out = submit_text_of(doc, "out");
+        t->err = submit_text_of(doc, "err");
         t->out_append = json_is_true(json_object_get(doc, "out_append"));
         t->err_append = json_is_true(json_object_get(doc, "err_append"));
         r->tasks[member] = t;

@@ -36,7 +36,7 @@ struct hub {
 
 static const struct runner_kind hub_kind;
 
-static struct hub *self(struct runner *r)
+static struct hub *users_self(struct runner *r)
 {
         return (struct hub *)(void *)r;
 }
@@ -242,7 +242,7 @@ static struct remote *for_user(struct hub *h, const struct run_spec *spec, struc
 
 static void hub_submit(struct runner *r, const struct run_spec *spec)
 {
-        struct hub *h = self(r);
+        struct hub *h = users_self(r);
         struct err err = {""};
         struct remote *f = for_user(h, spec, &err);
 
@@ -254,7 +254,7 @@ static void hub_submit(struct runner *r, const struct run_spec *spec)
 
 static void hub_quote(struct runner *r, const struct run_spec *spec)
 {
-        struct hub *h = self(r);
+        struct hub *h = users_self(r);
         struct remote *f = spec->user ? for_user(h, spec, NULL) : NULL; /* none: not for a user's job */
 
         runner_drover.quote(f ? &f->base : &h->own->base, spec);
@@ -263,7 +263,7 @@ static void hub_quote(struct runner *r, const struct run_spec *spec)
 #define HUB_VERB(verb)                                                                                       \
         static void hub_##verb(struct runner *r, struct run_id id)                                           \
         {                                                                                                    \
-                struct remote *f = whose(self(r), id);                                                       \
+                struct remote *f = whose(users_self(r), id);                                                 \
                 if (f)                                                                                       \
                         runner_drover.verb(&f->base, id);                                                    \
         }
@@ -275,7 +275,7 @@ HUB_VERB(forget)
 
 static void hub_kill(struct runner *r, struct run_id id, uint64_t grace_ms)
 {
-        struct remote *f = whose(self(r), id);
+        struct remote *f = whose(users_self(r), id);
 
         if (f)
                 runner_drover.kill(&f->base, id, grace_ms);
@@ -283,7 +283,7 @@ static void hub_kill(struct runner *r, struct run_id id, uint64_t grace_ms)
 
 static void hub_signal(struct runner *r, struct run_id id, int signal)
 {
-        struct remote *f = whose(self(r), id);
+        struct remote *f = whose(users_self(r), id);
 
         if (f)
                 runner_drover.signal(&f->base, id, signal);
@@ -291,7 +291,7 @@ static void hub_signal(struct runner *r, struct run_id id, int signal)
 
 static void hub_credential(struct runner *r, struct run_id id, const struct run_credential *c)
 {
-        struct remote *f = whose(self(r), id);
+        struct remote *f = whose(users_self(r), id);
 
         if (f)
                 runner_drover.credential(&f->base, id, c);
@@ -299,13 +299,13 @@ static void hub_credential(struct runner *r, struct run_id id, const struct run_
 
 static void hub_status(struct runner *r, const struct run_id *ids, size_t count)
 {
-        for (size_t i = 0; i < self(r)->count; i++)
-                runner_drover.status(&self(r)->users[i]->base, ids, count);
+        for (size_t i = 0; i < users_self(r)->count; i++)
+                runner_drover.status(&users_self(r)->users[i]->base, ids, count);
 }
 
 static void hub_lease(struct runner *r, int64_t until_boot_ms)
 {
-        struct hub *h = self(r);
+        struct hub *h = users_self(r);
 
         h->lease_until_ms = until_boot_ms;
         for (size_t i = 0; i < h->count; i++)
@@ -314,14 +314,14 @@ static void hub_lease(struct runner *r, int64_t until_boot_ms)
 
 static void hub_flush(struct runner *r)
 {
-        for (size_t i = 0; i < self(r)->count; i++)
-                runner_drover.flush(&self(r)->users[i]->base);
+        for (size_t i = 0; i < users_self(r)->count; i++)
+                runner_drover.flush(&users_self(r)->users[i]->base);
 }
 
 /* Returns the largest capacity that any user sees. */
 static void hub_capacity(struct runner *r, struct run_capacity *ret)
 {
-        struct hub *h = self(r);
+        struct hub *h = users_self(r);
 
         *ret = remote_capacity(h->own);
         for (size_t i = 0; i < h->count; i++) {
@@ -334,7 +334,7 @@ static void hub_capacity(struct runner *r, struct run_capacity *ret)
 
 static int hub_where(struct runner *r, struct run_id id, struct run_where *ret)
 {
-        struct remote *f = whose(self(r), id);
+        struct remote *f = whose(users_self(r), id);
 
         return f ? runner_drover.where(&f->base, id, ret) : -ENOENT;
 }
@@ -342,14 +342,14 @@ static int hub_where(struct runner *r, struct run_id id, struct run_where *ret)
 static int hub_output(struct runner *r, struct run_id id, const struct run_output_question *q,
                       uint64_t number, run_output_fn *fn, void *arg)
 {
-        struct remote *f = whose(self(r), id);
+        struct remote *f = whose(users_self(r), id);
 
         return f ? runner_drover.output(&f->base, id, q, number, fn, arg) : -ENOENT;
 }
 
 static void hub_close(struct runner *r, bool kill_all)
 {
-        struct hub *h = self(r);
+        struct hub *h = users_self(r);
 
         (void)kill_all;
         while (h->count)

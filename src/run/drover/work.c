@@ -131,7 +131,7 @@ static void lease_ended(struct remote *f)
 
 /* Gives up tasks of a server that does not answer, once their leases there have ended by its own clock. Those
  * that were killed, and could not be told of, have ended then; the others are lost, and can run elsewhere. */
-static void give_up(struct remote *f, int64_t now)
+static void work_give_up(struct remote *f, int64_t now)
 {
         int64_t lease_ms = remote_lease_given_ms(f);
         bool lost = now - f->link.down_ms > lease_ms;
@@ -161,7 +161,7 @@ static void tick(void *arg)
         timer_start(f->tick, TICK_MS);
         if (remote_lease_is_over(f, now))
                 lease_ended(f);
-        give_up(f, now);
+        work_give_up(f, now);
         if (!f->link.up)
                 return;
         remote_feed_look(f, now);

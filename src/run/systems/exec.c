@@ -244,25 +244,25 @@ static void each_answer(struct str out, answer_fn *fn, void *arg)
         }
 }
 
-static struct str text_of(const struct doc *answer, const char *key)
+static struct str exec_text_of(const struct doc *answer, const char *key)
 {
         const struct doc *d = doc_get(answer, key);
 
         return d && d->kind == DOC_WORD ? d->text : STR("");
 }
 
-static uint64_t number_of(const struct doc *answer, const char *key)
+static uint64_t exec_number_of(const struct doc *answer, const char *key)
 {
         uint64_t n = 0;
 
-        if (str_to_u64(text_of(answer, key), &n) != 0 || n > 1ull << 50)
+        if (str_to_u64(exec_text_of(answer, key), &n) != 0 || n > 1ull << 50)
                 return 0;
         return n;
 }
 
 static void take_native(void *arg, const struct doc *answer)
 {
-        struct str native = text_of(answer, "native");
+        struct str native = exec_text_of(answer, "native");
 
         if (batch_is_native(native) && str_find(native, '[') < 0) {
                 buf_reset(arg);
@@ -300,11 +300,11 @@ static void take_state(void *arg, const struct doc *answer)
                 [BATCH_LOST] = "lost",           [BATCH_UNFIT] = "unfit",
         };
         const struct taker *t = arg;
-        struct batch_line line = {.native = text_of(answer, "native"),
-                                  .name = text_of(answer, "name"),
-                                  .user = text_of(answer, "user"),
-                                  .reason = text_of(answer, "reason")};
-        struct str state = text_of(answer, "state");
+        struct batch_line line = {.native = exec_text_of(answer, "native"),
+                                  .name = exec_text_of(answer, "name"),
+                                  .user = exec_text_of(answer, "user"),
+                                  .reason = exec_text_of(answer, "reason")};
+        struct str state = exec_text_of(answer, "state");
 
         line.phase = BATCH_RUNNING; /* for an unknown state, so that the job is not taken to be gone */
         for (size_t i = 0; i < sizeof(phases) / sizeof(*phases); i++)
@@ -336,16 +336,16 @@ static void take_capacity(void *arg, const struct doc *answer)
 {
         struct run_capacity *c = arg;
 
-        c->cpus_milli = number_of(answer, "cpus") * 1000;
-        c->idle_cpus_milli = u64_min(number_of(answer, "idle_cpus") * 1000, c->cpus_milli);
-        c->memory_bytes = number_of(answer, "memory");
-        c->idle_memory_bytes = number_of(answer, "idle_memory");
-        c->nodes = number_of(answer, "nodes");
-        c->node_cpus_milli = number_of(answer, "node_cpus") * 1000;
-        c->node_memory_bytes = number_of(answer, "node_memory");
-        c->gpus = number_of(answer, "gpus");
-        c->idle_gpus = number_of(answer, "idle_gpus");
-        c->node_gpus = number_of(answer, "node_gpus");
+        c->cpus_milli = exec_number_of(answer, "cpus") * 1000;
+        c->idle_cpus_milli = u64_min(exec_number_of(answer, "idle_cpus") * 1000, c->cpus_milli);
+        c->memory_bytes = exec_number_of(answer, "memory");
+        c->idle_memory_bytes = exec_number_of(answer, "idle_memory");
+        c->nodes = exec_number_of(answer, "nodes");
+        c->node_cpus_milli = exec_number_of(answer, "node_cpus") * 1000;
+        c->node_memory_bytes = exec_number_of(answer, "node_memory");
+        c->gpus = exec_number_of(answer, "gpus");
+        c->idle_gpus = exec_number_of(answer, "idle_gpus");
+        c->node_gpus = exec_number_of(answer, "node_gpus");
 }
 
 static void exec_capacity_read(const struct batch_settings *s, struct str out, struct run_capacity *c)
@@ -356,7 +356,7 @@ static void exec_capacity_read(const struct batch_settings *s, struct str out, s
 
 static void take_begin(void *arg, const struct doc *answer)
 {
-        uint64_t seconds = number_of(answer, "begins");
+        uint64_t seconds = exec_number_of(answer, "begins");
 
         if (seconds > 0 && seconds < 1ull << 40)
                 *(uint64_t *)arg = seconds * 1000;

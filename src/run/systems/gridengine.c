@@ -95,8 +95,8 @@ static int add_parallel(const struct batch_settings *s, const struct run_spec *s
 }
 
 /* Requests are made for each slot. */
-static void add_resources(const struct batch_settings *s, const struct run_spec *spec, uint64_t cpus,
-                          struct buf *out)
+static void gridengine_add_resources(const struct batch_settings *s, const struct run_spec *spec,
+                                     uint64_t cpus, struct buf *out)
 {
         const char *memory = batch_setting(s, "memory_resource");
         uint64_t mib = ((spec->memory_bytes + (1 << 20) - 1) >> 20), sharing = gpus_are_of_jobs(s) ? 1 : cpus;
@@ -121,7 +121,7 @@ static int grid_resources(const struct batch_settings *s, const struct run_spec 
         int r = add_parallel(s, spec, cpus, out, err);
         if (r < 0)
                 return r;
-        add_resources(s, spec, cpus, out);
+        gridengine_add_resources(s, spec, cpus, out);
         for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
                 const char *value = batch_word(spec, options[i].words, s, options[i].setting);
 
@@ -204,7 +204,7 @@ static void grid_status(struct batch_call *c, const char *user)
 
 /* Letters: q w waiting, h held, r running, t being sent to a host, R restarted, s S T N stopped, d being
  * deleted, E in error: it failed to start and waits for an administrator. */
-static bool phase_of(struct str state, enum batch_phase *ret)
+static bool gridengine_phase_of(struct str state, enum batch_phase *ret)
 {
         if (!state.n)
                 return false;
@@ -221,12 +221,12 @@ struct job_element {
         struct str number, task, name, owner, state;
 };
 
-static void take_job(const struct job_element *j, batch_take_fn *take, void *arg)
+static void gridengine_take_job(const struct job_element *j, batch_take_fn *take, void *arg)
 {
         BUF_CLEANUP struct buf native = {0};
         struct batch_line line = {.name = j->name, .user = j->owner, .reason = STR("")};
 
-        if (!j->number.n || !phase_of(j->state, &line.phase))
+        if (!j->number.n || !gridengine_phase_of(j->state, &line.phase))
                 return;
         line.stopped =
                 line.phase == BATCH_RUNNING && (str_find(j->state, 's') >= 0 ||
@@ -254,7 +254,7 @@ static void grid_status_read(struct str out, batch_take_fn *take, void *arg)
                 if (str_eqz(tag, "job_list"))
                         j = (struct job_element){0};
                 else if (str_eqz(tag, "/job_list"))
-                        take_job(&j, take, arg);
+                        gridengine_take_job(&j, take, arg);
                 else if (str_eqz(tag, "JB_job_number"))
                         j.number = text;
                 else if (str_eqz(tag, "JB_name"))

@@ -21,14 +21,14 @@ static json_t *read_list(struct str out)
         return list;
 }
 
-static struct str text_of(const json_t *ad, const char *name)
+static struct str htcondor_text_of(const json_t *ad, const char *name)
 {
         const json_t *v = json_object_get(ad, name);
 
         return json_is_string(v) ? str_make(json_string_value(v), json_string_length(v)) : STR("");
 }
 
-static int64_t number_of(const json_t *ad, const char *name)
+static int64_t htcondor_number_of(const json_t *ad, const char *name)
 {
         return json_integer_value(json_object_get(ad, name));
 }
@@ -58,7 +58,7 @@ bool htcondor_is_answer(struct str out)
  * NumJobStarts may lag as well. */
 static bool is_ending(const json_t *ad)
 {
-        return text_of(ad, "RemoteHost").n > 0;
+        return htcondor_text_of(ad, "RemoteHost").n > 0;
 }
 
 /* Interprets hold reason codes. A user's hold of a job that has not begun does not end it, nor do files that
@@ -80,11 +80,12 @@ static void take_held(const json_t *ad, struct batch_line *line)
         };
 
         enum { OF_MEMORY = 102, OF_DISK = 104 };
-        int64_t code = number_of(ad, "HoldReasonCode"), sub = number_of(ad, "HoldReasonSubCode");
+        int64_t code = htcondor_number_of(ad, "HoldReasonCode"),
+                sub = htcondor_number_of(ad, "HoldReasonSubCode");
         bool by_hand = code == BY_SOMEBODY || code == AT_SUBMIT || code == SPOOLING,
              by_rule = code == BY_JOBS_RULE || code == BY_MACHINES_RULE || code == BY_POOLS_RULE,
-             has_begun = number_of(ad, "NumJobStarts") > 0;
-        line->reason = text_of(ad, "HoldReason");
+             has_begun = htcondor_number_of(ad, "NumJobStarts") > 0;
+        line->reason = htcondor_text_of(ad, "HoldReason");
         line->stays = true;
         if ((code == OUT_OF_RESOURCES && sub != OF_DISK) || (code == BY_MACHINES_RULE && sub == OF_MEMORY))
                 line->phase = BATCH_MEMORY;
@@ -101,23 +102,23 @@ static void take_held(const json_t *ad, struct batch_line *line)
 static void take_ended(const json_t *ad, struct batch_line *line, struct buf *why)
 {
         /* started a second time, which has no effect; how the first run ended is not reported */
-        line->phase = number_of(ad, "NumJobStarts") > 1 ? BATCH_LOST : BATCH_OVER;
+        line->phase = htcondor_number_of(ad, "NumJobStarts") > 1 ? BATCH_LOST : BATCH_OVER;
         if (json_is_true(json_object_get(ad, "ExitBySignal")))
-                buf_printf(why, "signal %lld", (long long)number_of(ad, "ExitSignal"));
-        else if (number_of(ad, "ExitCode") != 0)
-                buf_printf(why, "status %lld", (long long)number_of(ad, "ExitCode"));
+                buf_printf(why, "signal %lld", (long long)htcondor_number_of(ad, "ExitSignal"));
+        else if (htcondor_number_of(ad, "ExitCode") != 0)
+                buf_printf(why, "status %lld", (long long)htcondor_number_of(ad, "ExitCode"));
         line->reason = buf_view(why);
 }
 
 static bool take_status(const json_t *ad, struct batch_line *line, struct buf *why)
 {
         enum { IDLE = 1, RUNNING, REMOVED, COMPLETED, HELD, TRANSFERRING, SUSPENDED }; /* JobStatus */
-        int64_t status = number_of(ad, "JobStatus");
+        int64_t status = htcondor_number_of(ad, "JobStatus");
         if ((status == REMOVED || status == HELD) && is_ending(ad))
                 status = RUNNING;
         switch (status) {
         case IDLE:
-                line->stays = number_of(ad, "NumJobStarts") > 0;
+                line->stays = htcondor_number_of(ad, "NumJobStarts") > 0;
                 line->phase = line->stays ? BATCH_LOST : BATCH_WAITING;
                 return true;
         case RUNNING:
@@ -128,7 +129,7 @@ static bool take_status(const json_t *ad, struct batch_line *line, struct buf *w
                 return true;
         case REMOVED:
                 line->phase = BATCH_CANCELLED;
-                line->reason = text_of(ad, "RemoveReason");
+                line->reason = htcondor_text_of(ad, "RemoveReason");
                 return true;
         case COMPLETED: take_ended(ad, line, why); return true;
         case HELD: take_held(ad, line); return true;
@@ -144,15 +145,16 @@ void htcondor_jobs_read(struct str out, batch_take_fn *take, void *arg)
         size_t i;
         json_array_foreach (list, i, ad) {
                 BUF_CLEANUP struct buf native = {0}, why = {0};
-                struct batch_line line = {
-                        .name = text_of(ad, HTCONDOR_NAME), .user = text_of(ad, "Owner"), .reason = STR("")};
-                int64_t cluster = number_of(ad, "ClusterId");
+                struct batch_line line = {.name = htcondor_text_of(ad, HTCONDOR_NAME),
+                                          .user = htcondor_text_of(ad, "Owner"),
+                                          .reason = STR("")};
+                int64_t cluster = htcondor_number_of(ad, "ClusterId");
 
                 if (cluster <= 0 || !take_status(ad, &line, &why))
                         continue;
                 buf_printf(&native, "%lld", (long long)cluster);
-                if (number_of(ad, HTCONDOR_COUNT) != 1)
-                        buf_printf(&native, ".%lld", (long long)number_of(ad, "ProcId"));
+                if (htcondor_number_of(ad, HTCONDOR_COUNT) != 1)
+                        buf_printf(&native, ".%lld", (long long)htcondor_number_of(ad, "ProcId"));
                 line.native = buf_view(&native);
                 take(arg, &line);
         }
@@ -193,9 +195,9 @@ static void add_slot(const struct slot *s, struct run_capacity *c)
  * from it. A machine that its owner uses, or that is drained, takes no jobs. */
 static void take_slot(const json_t *ad, struct run_capacity *c)
 {
-        struct str state = text_of(ad, "State"), type = text_of(ad, "SlotType");
-        struct slot s = {.cpus_left = number_of(ad, "Cpus"),
-                         .memory_left = number_of(ad, "Memory"),
+        struct str state = htcondor_text_of(ad, "State"), type = htcondor_text_of(ad, "SlotType");
+        struct slot s = {.cpus_left = htcondor_number_of(ad, "Cpus"),
+                         .memory_left = htcondor_number_of(ad, "Memory"),
                          .gpus_left = number_of_resource(ad, "GPUs")};
 
         s.cpus = s.cpus_left;
@@ -204,8 +206,8 @@ static void take_slot(const json_t *ad, struct run_capacity *c)
         if (str_ieqz(type, "Dynamic") || str_ieqz(state, "Owner") || str_ieqz(state, "Drained"))
                 return;
         if (str_ieqz(type, "Partitionable")) {
-                s.cpus = number_of(ad, "TotalSlotCpus");
-                s.memory = number_of(ad, "TotalSlotMemory");
+                s.cpus = htcondor_number_of(ad, "TotalSlotCpus");
+                s.memory = htcondor_number_of(ad, "TotalSlotMemory");
                 s.gpus = number_of_resource(ad, "TotalSlotGPUs");
         } else if (!str_ieqz(state, "Unclaimed")) {
                 s.cpus_left = s.memory_left = s.gpus_left = 0;

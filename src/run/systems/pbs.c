@@ -59,7 +59,7 @@ static int add_word(const struct batch_settings *s, const struct run_spec *spec,
         return 0;
 }
 
-static void add_resources(const struct batch_settings *s, const struct run_spec *spec, struct buf *out)
+static void pbs_add_resources(const struct batch_settings *s, const struct run_spec *spec, struct buf *out)
 {
         struct batch_shape shape = batch_shape_of(spec);
         unsigned long long nodes = shape.nodes, gpus = shape.node_gpus, cpus = shape.tasks * shape.task_cpus;
@@ -97,7 +97,7 @@ static int pbs_resources(const struct batch_settings *s, const struct run_spec *
                                  *const resources[] = {"PbsResources", NULL};
 
         buf_addz(out, "#PBS -S /bin/sh\n#PBS -j oe\n");
-        add_resources(s, spec, out);
+        pbs_add_resources(s, spec, out);
         int r = add_word(s, spec, "-q", "queue", queue, out, err);
         if (r == 0)
                 r = add_word(s, spec, "-A", "account", account, out, err);
@@ -266,7 +266,7 @@ static bool is_bare(const struct job *j)
         return str_eqz(j->state, "X") && j->substate.n && !str_starts(j->substate, STR("9"));
 }
 
-static void take_job(const struct job *j, batch_take_fn *take, void *arg)
+static void pbs_take_job(const struct job *j, batch_take_fn *take, void *arg)
 {
         ptrdiff_t at = str_find(j->owner, '@');
         struct batch_line line = {.name = j->name,
@@ -328,7 +328,7 @@ static void read_jobs(struct str out, batch_take_fn *take, void *arg)
                 if (inside || (str_starts(line, STR("\t")) && j.indent != '\t'))
                         continue;
                 if (str_starts(line, STR("Job Id:"))) {
-                        take_job(&j, take, arg);
+                        pbs_take_job(&j, take, arg);
                         j = (struct job){.id = str_trim(str_skip(line, strlen("Job Id:")))};
                         continue;
                 }
@@ -348,7 +348,7 @@ static void read_jobs(struct str out, batch_take_fn *take, void *arg)
                 else if (str_eqz(name, "comment"))
                         j.comment = value;
         }
-        take_job(&j, take, arg);
+        pbs_take_job(&j, take, arg);
 }
 
 /* Ranks of lines about the same job: running, waiting, over. */
@@ -447,7 +447,7 @@ struct node {
         struct str queue; /* PBS Pro: only jobs of this queue run there */
 };
 
-static void take_node(const struct node *n, struct run_capacity *c)
+static void pbs_take_node(const struct node *n, struct run_capacity *c)
 {
         bool full = n->full || (n->memory && n->memory_taken >= n->memory);
         const struct batch_node node = {.cpus = n->cpus,
@@ -525,7 +525,7 @@ static void node_resource(struct node *n, struct str name, struct str value)
 
 /* Reads a line about a node. Nothing begins on a busy node, whose load is too high or whose processors are
  * all assigned. */
-static void node_line(struct node *n, struct str name, struct str value)
+static void pbs_node_line(struct node *n, struct str name, struct str value)
 {
         static const char *const away[] = {"down",  "offline", "unknown",      "stale", "sleep",
                                            "drain", "maint",   "provisioning", NULL},
@@ -560,12 +560,12 @@ static unsigned nodes_of(struct str queue, struct str out, struct run_capacity *
                 more = out.n && str_cut(&out, '\n', &line);
                 ptrdiff_t at = more ? str_search(line, STR(" = ")) : -1;
                 if (at >= 0) {
-                        node_line(&n, str_trim(str_head(line, (size_t)at)),
-                                  str_trim(str_skip(line, (size_t)at + 3)));
+                        pbs_node_line(&n, str_trim(str_head(line, (size_t)at)),
+                                      str_trim(str_skip(line, (size_t)at + 3)));
                 } else if (!more || (line.n && !isspace((unsigned char)line.p[0]))) {
                         if (n.there && str_eq(n.queue, queue)) {
                                 count++;
-                                take_node(&n, c);
+                                pbs_take_node(&n, c);
                         }
                         n = (struct node){.there = true, .queue = STR("")};
                 }

@@ -193,7 +193,7 @@ static const struct {
 
 /* Reads a state, "PENDING", or slurmrestd's "PENDING,LAUNCH_FAILED,REQUEUE_HOLD", where a known flag takes
  * precedence. A state of later versions belongs to a job that exists: it must not be taken for gone. */
-static enum batch_phase phase_of(struct str state, bool *ret_stopped)
+static enum batch_phase slurm_phase_of(struct str state, bool *ret_stopped)
 {
         struct str one;
         enum batch_phase phase = BATCH_RUNNING;
@@ -234,7 +234,7 @@ static bool status_line(struct str line, struct batch_line *ret)
                 return false;
         *ret = (struct batch_line){
                 .native = field[0], .name = str_trim(field[3]), .reason = field[4], .user = field[5]};
-        ret->phase = phase_of(field[2], &ret->stopped);
+        ret->phase = slurm_phase_of(field[2], &ret->stopped);
         if (!ret->name.n) /* our jobs have a name, which distinguishes them from others with the same id */
                 return false;
         if (str_eqz(field[1], SLURM_OTHERS)) {
@@ -287,7 +287,7 @@ static void past_read(struct str out, batch_take_fn *take, void *arg)
                 take(arg, &(struct batch_line){.native = field[0],
                                                .name = field[2],
                                                .reason = field[1],
-                                               .phase = phase_of(state, &stopped)});
+                                               .phase = slurm_phase_of(state, &stopped)});
         }
 }
 
@@ -453,7 +453,7 @@ enum { PARTITION, CPUS, MEMORY, MEMORY_TAKEN, AVAILABLE, TIME, NAME, STATE, GRES
 /* Reads "main*   0/4/0/4   4000   0   up   5:00   a1   idle   gpu:2   gpu:1(IDX:0)": allocated, idle, other
  * and all processors; memory in MiB. A job without a partition goes to the default one, marked by the star;
  * with several it may have the time limit of any of them. */
-static void node_line(struct nodes *all, struct str line)
+static void slurm_node_line(struct nodes *all, struct str line)
 {
         struct str word[WORDS], part[4], rest = line, name = str_of(gres_name(all->settings));
         struct run_capacity *c = all->capacity;
@@ -497,7 +497,7 @@ void slurm_capacity_read(const struct batch_settings *s, struct str out, struct 
         struct str line;
 
         while (out.n && str_cut(&out, '\n', &line))
-                node_line(&all, line);
+                slurm_node_line(&all, line);
         map_free(all.seen);
         if (c->nodes && !c->cpus_milli)
                 c->nothing = "all its nodes are down, drained or reserved";

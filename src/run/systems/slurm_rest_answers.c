@@ -89,7 +89,7 @@ static const struct json_skim_rows rows[] = {
         {"errors", of_errors}, {NULL, of_answer},   {NULL, NULL}};
 
 /* Reads a number: plain, or an object in the later API; empty: not set. */
-static struct str number_of(struct str plain, struct str number, struct str set)
+static struct str slurm_rest_number_of(struct str plain, struct str number, struct str set)
 {
         return plain.n ? plain : str_eqz(set, "true") ? number : STR("");
 }
@@ -162,16 +162,16 @@ static void waiting_lines(struct buf *out, struct str range, const struct str *j
 }
 
 /* Handles a row about a job; the list also has the jobs of all other users. */
-static void take_job(const char *whose, const struct str *job, struct buf *out)
+static void slurm_rest_take_job(const char *whose, const struct str *job, struct buf *out)
 {
         BUF_CLEANUP struct buf reason = {0};
         struct str user = job[JOB_USER].n ? job[JOB_USER] : job[PAST_USER], waiting = job[JOB_WAITING], one;
         struct str array = array_of(job);
         unsigned left = EXPAND_MAX;
-        struct str index = number_of(job[JOB_INDEX], job[JOB_INDEX_NUMBER], job[JOB_INDEX_SET]);
+        struct str index = slurm_rest_number_of(job[JOB_INDEX], job[JOB_INDEX_NUMBER], job[JOB_INDEX_SET]);
 
         if (!index.n)
-                index = number_of(job[PAST_INDEX], job[PAST_INDEX_NUMBER], job[PAST_INDEX_SET]);
+                index = slurm_rest_number_of(job[PAST_INDEX], job[PAST_INDEX_NUMBER], job[PAST_INDEX_SET]);
         if (!str_starts(job[JOB_NAME], STR(BATCH_NAMES)))
                 return;
         buf_str(&reason, job[JOB_REASON].n ? job[JOB_REASON] : job[PAST_REASON]);
@@ -200,7 +200,8 @@ static void take_job(const char *whose, const struct str *job, struct buf *out)
 static void take_partition(const struct str *p, struct buf *out)
 {
         struct str state = p[PARTITION_STATE].n ? p[PARTITION_STATE] : p[PARTITION_STATE_NEW];
-        struct str limit = number_of(p[PARTITION_TIME], p[PARTITION_TIME_NUMBER], p[PARTITION_TIME_SET]);
+        struct str limit =
+                slurm_rest_number_of(p[PARTITION_TIME], p[PARTITION_TIME_NUMBER], p[PARTITION_TIME_SET]);
         uint64_t minutes;
 
         buf_printf(out, "\n=" STR_FMT "%s %s ", STR_ARG(p[PARTITION_NAME]),
@@ -244,7 +245,7 @@ static const char *node_word(struct str flags)
 
 /* Adds a node as sinfo prints it: free processors of a node that is down or drained count neither as
  * allocated nor as idle. The later API has the flags among the states. */
-static void take_node(const struct str *n, struct buf *out)
+static void slurm_rest_take_node(const struct str *n, struct buf *out)
 {
         static const char *const lost[] = {"down", "error", "unknown", "future", "drain", NULL};
         struct str partitions = n[NODE_PARTITIONS], one;
@@ -291,9 +292,9 @@ static void take_rows(const void *arg, const struct json_skim_rows *of, const st
                       struct buf *out, struct buf *errors)
 {
         if (of->fields == of_jobs)
-                take_job(arg, values, out);
+                slurm_rest_take_job(arg, values, out);
         else if (of->fields == of_nodes)
-                take_node(values, out);
+                slurm_rest_take_node(values, out);
         else if (of->fields == of_partitions)
                 take_partition(values, out);
         else if (of->fields == of_errors)

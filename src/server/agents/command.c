@@ -146,7 +146,7 @@ static int64_t amount(uint64_t said)
         return (int64_t)(said < AMOUNT_MAX ? said : AMOUNT_MAX);
 }
 
-static void set_steps(struct command *c, const Drover__JobResult *j, struct command_tails *to)
+static void command_set_steps(struct command *c, const Drover__JobResult *j, struct command_tails *to)
 {
         if (j->n_steps < 2)
                 return;
@@ -169,7 +169,7 @@ static struct command_tails tails_of(struct command *c, const Drover__JobResult 
         const uint64_t size[2] = {j->stdout_size, j->stderr_size};
         struct command_tails t = {0};
 
-        set_steps(c, j, &t);
+        command_set_steps(c, j, &t);
         for (int k = 0; k < 2; k++) {
                 size_t cut = said[k].len > COMMAND_STREAM_MAX ? said[k].len - COMMAND_STREAM_MAX : 0;
 

@@ -284,7 +284,7 @@ static Drover__Step *template_step(struct maker *k, unsigned number)
 static bool set_placement(struct maker *k, Drover__Step *step);
 
 /* Returns true if the job is a placement job. */
-static bool set_steps(struct maker *k, Drover__Template *t)
+static bool templates_set_steps(struct maker *k, Drover__Template *t)
 {
         struct symbols *y = core_symbols(k->server->core);
         int64_t count = number(k, symbols_intern(y, STR("StepCount")), 1);
@@ -587,7 +587,7 @@ static void template_fill(struct maker *k, Drover__Template *t, const struct cor
                 text_of(k, symbols_intern(core_symbols(k->server->core), STR("RegisterOutputs")),
                         &registers) &&
                 registers.n && !str_ieqz(registers, "false");
-        if (!set_steps(k, t))
+        if (!templates_set_steps(k, t))
                 set_files(k, t);
         set_file_list(k, t);
         set_transfer(k, t);

@@ -84,7 +84,7 @@ static void on_close(void *arg, struct http_request *r)
                 call_free(c); /* the next step would have waited for the client */
 }
 
-static void body_read(void *arg, struct http_request *r)
+static void api_body_read(void *arg, struct http_request *r)
 {
         struct call *c = arg;
 
@@ -97,7 +97,7 @@ static void body_read(void *arg, struct http_request *r)
 static void start_call(struct call *c)
 {
         c->waits = true;
-        http_read_body(c->http, str_of(c->who), body_read, c);
+        http_read_body(c->http, str_of(c->who), api_body_read, c);
 }
 
 static void identified(struct server *s, struct call *c)

@@ -654,7 +654,7 @@ static void read_message(struct server *s, struct call *c)
                 call_io(c, dispatch);
 }
 
-static void body_read(void *arg, struct http_request *r)
+static void sssrmap_body_read(void *arg, struct http_request *r)
 {
         struct call *c = arg;
         struct translation *t = translation_of(c);
@@ -682,5 +682,5 @@ void api_sssrmap(struct server *s, struct call *c)
         c->front = &t->front;
         c->waits = true;
         http_limit_body(c->http, SSSRMAP_MESSAGE_MAX);
-        http_read_body(c->http, STR("sssrmap"), body_read, c);
+        http_read_body(c->http, STR("sssrmap"), sssrmap_body_read, c);
 }

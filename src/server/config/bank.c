@@ -19,15 +19,15 @@ void config_bank_deinit(struct config_bank *b)
         *b = (struct config_bank){.on = false};
 }
 
-static int refuse_setting(const struct doc *d, struct err *err, const char *why)
+static int bank_refuse_setting(const struct doc *d, struct err *err, const char *why)
 {
         err_set(err, -EINVAL, "%s", why);
         return doc_where(err, -EINVAL, d);
 }
 
 /* Reads one of two words, or nothing. */
-static int read_choice(const struct doc *map, const char *key, const char *no, const char *yes, bool *ret,
-                       struct err *err)
+static int bank_read_choice(const struct doc *map, const char *key, const char *no, const char *yes,
+                            bool *ret, struct err *err)
 {
         const struct doc *d = doc_get(map, key);
         struct str word;
@@ -51,11 +51,11 @@ static int read_empty(const struct doc *map, struct core_bank *ret, struct err *
         ret->refuse = str_eqz(word, "refuse");
         ret->hold = ret->refuse || str_eqz(word, "hold");
         if (r == 0 && !ret->hold && !str_eqz(word, "wait"))
-                r = refuse_setting(d, err, "empty must be hold, refuse or wait");
+                r = bank_refuse_setting(d, err, "empty must be hold, refuse or wait");
         return r;
 }
 
-static int take_text(const struct doc *map, const char *key, char **ret, struct err *err)
+static int bank_take_text(const struct doc *map, const char *key, char **ret, struct err *err)
 {
         const struct doc *d = doc_get(map, key);
         struct str text = STR_NONE;
@@ -83,7 +83,7 @@ static int check_charge(const struct doc *d, const char *text, struct err *err)
         return r;
 }
 
-static int read_rate(struct config_bank *b, const struct doc *d, struct err *err)
+static int bank_read_rate(struct config_bank *b, const struct doc *d, struct err *err)
 {
         static const char *const keys[] = {"place", "account", "charge", NULL};
         struct config_bank_rate *x;
@@ -92,15 +92,15 @@ static int read_rate(struct config_bank *b, const struct doc *d, struct err *err
         if (r != 0)
                 return r;
         if (!doc_get(d, "charge"))
-                return refuse_setting(d, err, "a rate needs 'charge', an expression");
+                return bank_refuse_setting(d, err, "a rate needs 'charge', an expression");
         b->rates = mem_array(b->rates, b->rate_count + 1, sizeof(*b->rates));
         x = &b->rates[b->rate_count++];
         *x = (struct config_bank_rate){.place = NULL};
-        r = take_text(d, "place", &x->place, err);
+        r = bank_take_text(d, "place", &x->place, err);
         if (r == 0)
-                r = take_text(d, "account", &x->account, err);
+                r = bank_take_text(d, "account", &x->account, err);
         if (r == 0)
-                r = take_text(d, "charge", &x->charge, err);
+                r = bank_take_text(d, "charge", &x->charge, err);
         return r ? r : check_charge(doc_get(d, "charge"), x->charge, err);
 }
 
@@ -118,22 +118,22 @@ int config_bank_read(void *place, const struct doc *d, struct err *err)
         if (r == 0)
                 r = read_empty(d, &b->core, err);
         if (r == 0)
-                r = read_choice(d, "running", "continue", "hold", &b->core.stop, err);
+                r = bank_read_choice(d, "running", "continue", "hold", &b->core.stop, err);
         if (r == 0)
-                r = read_choice(d, "without_account", "refuse", "free", &b->core.others_free, err);
+                r = bank_read_choice(d, "without_account", "refuse", "free", &b->core.others_free, err);
         if (r == 0)
-                r = read_choice(d, "lost", "free", "charge", &b->core.charge_lost, err);
+                r = bank_read_choice(d, "lost", "free", "charge", &b->core.charge_lost, err);
         if (r == 0)
-                r = read_choice(d, "reserved", "used", "all", &b->core.charge_reserved, err);
+                r = bank_read_choice(d, "reserved", "used", "all", &b->core.charge_reserved, err);
         if (r == 0 && lien)
                 r = doc_duration(lien, &ms, err);
         if (r == 0 && lien && ms == 0)
-                r = refuse_setting(lien, err, "lien must be longer than that");
+                r = bank_refuse_setting(lien, err, "lien must be longer than that");
         b->core.lien_ms = (int64_t)ms;
         if (r == 0 && rates && (rates->kind != DOC_LIST || rates->count > RATES_MAX))
-                r = refuse_setting(rates, err, "rates must be a list of at most 1000 rates");
+                r = bank_refuse_setting(rates, err, "rates must be a list of at most 1000 rates");
         for (const struct doc *one = r == 0 && rates ? rates->first : NULL; one && r == 0; one = one->next)
-                r = read_rate(b, one, err);
+                r = bank_read_rate(b, one, err);
         return r;
 }
 

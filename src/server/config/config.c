@@ -21,7 +21,7 @@ static int read_user_log(void *at, const struct doc *d, struct err *err);
 static int read_placement(void *at, const struct doc *d, struct err *err);
 static int read_role(void *at, const struct doc *d, struct err *err);
 static int read_reserve_idle(void *at, const struct doc *d, struct err *err);
-static int read_store(void *at, const struct doc *d, struct err *err);
+static int config_read_store(void *at, const struct doc *d, struct err *err);
 static int read_standby(void *at, const struct doc *d, struct err *err);
 
 /* Each row is a setting: its key in the file, and its kind. */
@@ -34,7 +34,7 @@ static const struct setting {
 } settings[] = {
         {"domain", KIND_TEXT, offsetof(struct config, domain)},
         {"user", KIND_TEXT, offsetof(struct config, user)},
-        {"store", KIND_NESTED, offsetof(struct config, store), read_store},
+        {"store", KIND_NESTED, offsetof(struct config, store), config_read_store},
         {"standby", KIND_NESTED, offsetof(struct config, standby_ms), read_standby},
         {"mirror", KIND_NESTED, offsetof(struct config, mirror), config_mirror_read},
         {"listen", KIND_LIST, offsetof(struct config, listen)},
@@ -87,7 +87,7 @@ static const struct setting {
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))
 _Static_assert(SETTINGS <= CONFIG_SETTINGS_MAX, "a digest for each setting");
 
-static void list_deinit(struct config_list *l)
+static void config_list_deinit(struct config_list *l)
 {
         for (size_t i = 0; i < l->count; i++)
                 free(l->items[i]);
@@ -105,10 +105,10 @@ void config_deinit(struct config *c)
         free(c->user_log);
         free(c->backup);
         free(c->restore);
-        list_deinit(&c->listen);
-        list_deinit(&c->names);
-        list_deinit(&c->admins);
-        list_deinit(&c->operators);
+        config_list_deinit(&c->listen);
+        config_list_deinit(&c->names);
+        config_list_deinit(&c->admins);
+        config_list_deinit(&c->operators);
         config_limits_deinit(&c->limits);
         config_order_deinit(&c->order);
         config_stores_deinit(&c->stores);
@@ -137,7 +137,7 @@ static int list_add(struct config_list *l, struct str value, struct err *err)
         return 0;
 }
 
-static int add_word(void *arg, struct str word, struct err *err)
+static int config_add_word(void *arg, struct str word, struct err *err)
 {
         return list_add(arg, word, err);
 }
@@ -215,7 +215,7 @@ static int set_store(char **at, struct str value, struct err *err)
         return 0;
 }
 
-static int read_store(void *at, const struct doc *d, struct err *err)
+static int config_read_store(void *at, const struct doc *d, struct err *err)
 {
         struct str text;
         int r = doc_text(d, &text, err);
@@ -279,7 +279,7 @@ static int set_value(struct config *c, const struct setting *s, const struct doc
                 if (r == 0 && !*(char **)at)
                         *(char **)at = str_dupz(text);
                 return r;
-        case KIND_LIST: return doc_words(d, add_word, at, err);
+        case KIND_LIST: return doc_words(d, config_add_word, at, err);
         case KIND_DURATION: return set_duration(at, d, err);
         case KIND_WAIT: return set_wait(at, d, err);
         case KIND_FLAG: return doc_bool(d, at, err);

@@ -52,7 +52,7 @@ static int add_kib(struct config_limits *l, const char *pool, const struct doc *
         return r;
 }
 
-static int need_map(const struct doc *d, struct err *err)
+static int limits_need_map(const struct doc *d, struct err *err)
 {
         if (d->kind == DOC_MAP || d->empty)
                 return 0;
@@ -75,7 +75,7 @@ static bool limit_name_ok(struct str name)
 
 int config_limits_read(void *at, const struct doc *d, struct err *err)
 {
-        int r = need_map(d, err);
+        int r = limits_need_map(d, err);
 
         if (r == 0)
                 r = doc_no_twins(d, err);
@@ -138,7 +138,7 @@ static int read_user(struct config_limits *l, const struct doc *d, struct str us
 
 int config_limits_read_users(void *at, const struct doc *d, struct err *err)
 {
-        int r = need_map(d, err);
+        int r = limits_need_map(d, err);
 
         if (r == 0)
                 r = read_user(at, d, STR("*"), err);

@@ -29,8 +29,8 @@ static int read_address(const struct doc *map, const char *key, char **ret, stru
 }
 
 /* Reads a word that is one of two. */
-static int read_choice(const struct doc *map, const char *key, const char *no, const char *yes, bool *ret,
-                       struct err *err)
+static int mirror_read_choice(const struct doc *map, const char *key, const char *no, const char *yes,
+                              bool *ret, struct err *err)
 {
         const struct doc *d = doc_get(map, key);
 
@@ -62,9 +62,9 @@ int config_mirror_read(void *place, const struct doc *d, struct err *err)
                 r = doc_refuse(lease, err, "must be from 1s to 10min");
         c->lease_ms = (int64_t)ms;
         if (r == 0)
-                r = read_choice(d, "takeover", "automatic", "manual", &c->manual, err);
+                r = mirror_read_choice(d, "takeover", "automatic", "manual", &c->manual, err);
         if (r == 0)
-                r = read_choice(d, "submits", "any", "mirrored", &c->all, err);
+                r = mirror_read_choice(d, "submits", "any", "mirrored", &c->all, err);
         return r;
 }
 

@@ -29,7 +29,7 @@ void config_notify_deinit(struct config_notify *n)
         *n = (struct config_notify){0};
 }
 
-static int add_word(void *arg, struct str word, struct err *err)
+static int notify_add_word(void *arg, struct str word, struct err *err)
 {
         struct notify_config *c = arg;
         size_t n = 0;
@@ -55,7 +55,7 @@ static int add_hook(void *arg, struct str word, struct err *err)
         return address_entry_parse(word, &c->hooks[c->hook_count++], err);
 }
 
-static int read_time(const struct doc *d, int64_t *ret, struct err *err)
+static int notify_read_time(const struct doc *d, int64_t *ret, struct err *err)
 {
         uint64_t ms = 0;
         int r = d ? doc_duration(d, &ms, err) : 0;
@@ -65,7 +65,7 @@ static int read_time(const struct doc *d, int64_t *ret, struct err *err)
         return r;
 }
 
-static int read_from(const struct doc *d, char **ret, struct err *err)
+static int notify_read_from(const struct doc *d, char **ret, struct err *err)
 {
         struct str text;
         int r = doc_text(d, &text, err);
@@ -100,7 +100,7 @@ static int read_domain(const struct doc *d, char **ret, struct err *err)
         return 0;
 }
 
-static int read_rate(const struct doc *d, uint32_t *ret, struct err *err)
+static int notify_read_rate(const struct doc *d, uint32_t *ret, struct err *err)
 {
         uint64_t n = 0;
         int r = doc_count(d, &n, err);
@@ -125,23 +125,23 @@ int config_notify_read(void *place, const struct doc *d, struct err *err)
         config_notify_deinit(n);
         config_notify_default(n);
         if (r == 0 && (at = doc_get(d, "mailer")))
-                r = doc_words(at, add_word, &n->out, err);
+                r = doc_words(at, notify_add_word, &n->out, err);
         if (r == 0 && (at = doc_get(d, "hooks")))
                 r = doc_words(at, add_hook, &n->out, err);
         if (r == 0 && (at = doc_get(d, "from")))
-                r = read_from(at, &n->out.from, err);
+                r = notify_read_from(at, &n->out.from, err);
         if (r == 0 && (at = doc_get(d, "domain")))
                 r = read_domain(at, &n->domain, err);
         if (r == 0 && (at = doc_get(d, "per_hour")))
-                r = read_rate(at, &n->per_hour, err);
+                r = notify_read_rate(at, &n->per_hour, err);
         if (r == 0)
-                r = read_time(doc_get(d, "timeout"), &n->out.timeout_ms, err);
+                r = notify_read_time(doc_get(d, "timeout"), &n->out.timeout_ms, err);
         if (r == 0)
-                r = read_time(doc_get(d, "gather"), &n->gather_ms, err);
+                r = notify_read_time(doc_get(d, "gather"), &n->gather_ms, err);
         if (r == 0)
-                r = read_time(doc_get(d, "retry"), &n->retry_ms, err);
+                r = notify_read_time(doc_get(d, "retry"), &n->retry_ms, err);
         if (r == 0)
-                r = read_time(doc_get(d, "give_up"), &n->give_up_ms, err);
+                r = notify_read_time(doc_get(d, "give_up"), &n->give_up_ms, err);
         if (r == 0 && n->out.timeout_ms == 0)
                 r = err_set(err, -EINVAL, "%s:%u: the timeout must be longer than that", d->file, d->line);
         if (r == 0 && n->out.mailer[0] && !n->out.from)

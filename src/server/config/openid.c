@@ -57,7 +57,7 @@ bool openid_url_split(struct str url, struct buf *ret_address, struct buf *ret_p
 
 /* ---- members */
 
-static int take_text(const struct doc *map, const char *key, char **ret, struct err *err)
+static int openid_take_text(const struct doc *map, const char *key, char **ret, struct err *err)
 {
         const struct doc *d = doc_get(map, key);
         struct str text = STR_NONE;
@@ -72,7 +72,7 @@ static int take_text(const struct doc *map, const char *key, char **ret, struct 
 
 static int take_needed(const struct doc *map, const char *key, char **ret, const char *what, struct err *err)
 {
-        return doc_get(map, key) ? take_text(map, key, ret, err) : doc_refuse(map, err, what);
+        return doc_get(map, key) ? openid_take_text(map, key, ret, err) : doc_refuse(map, err, what);
 }
 
 /* Reads an https URL, which keeps no '/' at its end where none may stand. */
@@ -99,7 +99,7 @@ static int take_url(const struct doc *map, const char *key, bool no_path, char *
 
 static int take_path(const struct doc *map, const char *key, char **ret, struct err *err)
 {
-        int r = take_text(map, key, ret, err);
+        int r = openid_take_text(map, key, ret, err);
 
         if (r == 0 && *ret && **ret != '/')
                 r = doc_refuse(doc_get(map, key), err, "must be a path that begins with /");
@@ -174,15 +174,15 @@ static int read_allow(const struct doc *map, struct id_token_users *u, struct er
         return r;
 }
 
-static int read_users(const struct doc *map, struct id_token_users *u, struct err *err)
+static int openid_read_users(const struct doc *map, struct id_token_users *u, struct err *err)
 {
         BUF_CLEANUP struct buf who = {0};
-        int r = take_text(map, "user_claim", &u->claim, err);
+        int r = openid_take_text(map, "user_claim", &u->claim, err);
 
         if (r == 0 && !u->claim)
                 u->claim = mem_dupz("preferred_username");
         if (r == 0)
-                r = take_text(map, "user_suffix", &u->suffix, err);
+                r = openid_take_text(map, "user_suffix", &u->suffix, err);
         if (r == 0)
                 r = take_needed(map, "user_domain", &u->domain,
                                 "needs user_domain: a user of the provider is NAME@user_domain here", err);
@@ -236,10 +236,10 @@ int config_openid_read(void *place, const struct doc *d, struct err *err)
         if (r == 0)
                 r = take_path(d, "ca_file", &o->ca_file, err);
         if (r == 0)
-                r = take_text(d, "name", &o->name, err);
+                r = openid_take_text(d, "name", &o->name, err);
         if (r == 0)
                 r = read_scopes(doc_get(d, "scopes"), &o->scopes, err);
         if (r == 0)
                 r = read_rights(d, o, err);
-        return r ? r : read_users(d, &o->users, err);
+        return r ? r : openid_read_users(d, &o->users, err);
 }

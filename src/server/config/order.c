@@ -41,12 +41,12 @@ static int read_points(const struct doc *d, double *ret, struct err *err)
         return r;
 }
 
-static int need_map(const struct doc *d, struct err *err)
+static int order_need_map(const struct doc *d, struct err *err)
 {
         return d->kind == DOC_MAP || d->empty ? 0 : doc_refuse(d, err, "must be a list of 'name: ...' lines");
 }
 
-static int add_user(void *arg, struct str word, struct err *err)
+static int order_add_user(void *arg, struct str word, struct err *err)
 {
         struct config_users *u = arg;
 
@@ -58,11 +58,11 @@ static int add_user(void *arg, struct str word, struct err *err)
         return 0;
 }
 
-static int read_users(struct config_users *u, const struct doc *d, struct err *err)
+static int order_read_users(struct config_users *u, const struct doc *d, struct err *err)
 {
         const struct doc *users = doc_get(d, "users");
 
-        return users ? doc_words(users, add_user, u, err) : 0;
+        return users ? doc_words(users, order_add_user, u, err) : 0;
 }
 
 int config_order_read_share(void *at, const struct doc *d, struct err *err)
@@ -84,7 +84,7 @@ int config_order_read_share(void *at, const struct doc *d, struct err *err)
         return r;
 }
 
-static bool name_ok(struct str s)
+static bool order_name_ok(struct str s)
 {
         for (size_t i = 0; i < s.n; i++)
                 if (!((s.p[i] >= '0' && s.p[i] <= '9') || ((s.p[i] | 32) >= 'a' && (s.p[i] | 32) <= 'z') ||
@@ -95,7 +95,7 @@ static bool name_ok(struct str s)
 
 static int need_accounts(const struct doc *d, struct err *err)
 {
-        int r = need_map(d, err);
+        int r = order_need_map(d, err);
 
         return r ? r : doc_no_twins(d, err);
 }
@@ -109,7 +109,7 @@ static int read_account(struct config_order *o, struct str parent, const struct 
         size_t at = o->account_count;
         int r = doc_only(d, keys, err);
 
-        if (r == 0 && !name_ok(d->key))
+        if (r == 0 && !order_name_ok(d->key))
                 r = doc_refuse(d, err, "is not an account's name: letters, digits, _ and -");
         if (r != 0)
                 return r;
@@ -122,7 +122,7 @@ static int read_account(struct config_order *o, struct str parent, const struct 
         if (r == 0 && !(a->shares > 0 && a->shares <= ACCOUNT_SHARES_MAX))
                 r = doc_refuse(shares, err, "must be more than 0 and at most 1000000000");
         if (r == 0)
-                r = read_users(&a->users, d, err);
+                r = order_read_users(&a->users, d, err);
         if (r == 0 && below)
                 r = need_accounts(below, err);
         for (const struct doc *x = below ? below->first : NULL; x && r == 0; x = x->next)
@@ -147,7 +147,7 @@ static int read_one_qos(struct config_order *o, const struct doc *d, struct err 
         uint64_t units = 0;
         int r = doc_only(d, keys, err);
 
-        if (r == 0 && !name_ok(d->key))
+        if (r == 0 && !order_name_ok(d->key))
                 r = doc_refuse(d, err, "is not the name of a quality of service: letters, digits, _ and -");
         if (r != 0)
                 return r;
@@ -162,12 +162,12 @@ static int read_one_qos(struct config_order *o, const struct doc *d, struct err 
                 r = doc_refuse(running, err, "must be under 2147483648");
         if (running)
                 q->max_running = (int64_t)units;
-        return r ? r : read_users(&q->users, d, err);
+        return r ? r : order_read_users(&q->users, d, err);
 }
 
 int config_order_read_qos(void *at, const struct doc *d, struct err *err)
 {
-        int r = need_map(d, err);
+        int r = order_need_map(d, err);
 
         for (const struct doc *x = d->first; x && r == 0; x = x->next)
                 r = read_one_qos(at, x, err);
@@ -200,7 +200,7 @@ int config_order_read_weights(void *at, const struct doc *d, struct err *err)
 static int read_credential(struct config_order *o, enum core_credential what, const struct doc *d,
                            struct err *err)
 {
-        int r = need_map(d, err);
+        int r = order_need_map(d, err);
 
         for (const struct doc *x = d->first; x && r == 0; x = x->next) {
                 struct config_credential *one;

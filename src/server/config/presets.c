@@ -45,7 +45,7 @@ bool preset_is_attribute(struct str name)
         return false;
 }
 
-static void list_deinit(struct preset_list *l)
+static void presets_list_deinit(struct preset_list *l)
 {
         for (size_t i = 0; i < l->count; i++) {
                 free(l->v[i]->users);
@@ -59,9 +59,9 @@ static void list_deinit(struct preset_list *l)
 void config_presets_deinit(struct config_presets *p)
 {
         for (int k = 0; k < PRESET_KINDS; k++)
-                list_deinit(&p->kinds[k]);
-        list_deinit(&p->catalogs);
-        list_deinit(&p->recorders);
+                presets_list_deinit(&p->kinds[k]);
+        presets_list_deinit(&p->catalogs);
+        presets_list_deinit(&p->recorders);
         arena_deinit(&p->arena);
         *p = (struct config_presets){.defaults_line = 0};
 }
@@ -115,7 +115,7 @@ bool presets_record(const struct config_presets *p, struct str who, const char *
 
 /* ---- reading */
 
-static bool name_ok(struct str s)
+static bool presets_name_ok(struct str s)
 {
         for (size_t i = 0; i < s.n; i++)
                 if (!((s.p[i] >= '0' && s.p[i] <= '9') || ((s.p[i] | 32) >= 'a' && (s.p[i] | 32) <= 'z') ||
@@ -129,7 +129,7 @@ struct reading {
         struct preset *preset;
 };
 
-static int add_user(void *arg, struct str word, struct err *err)
+static int presets_add_user(void *arg, struct str word, struct err *err)
 {
         struct reading *r = arg;
         struct preset *x = r->preset;
@@ -152,7 +152,7 @@ static void add_attribute(struct reading *r, struct str name, struct str text)
 }
 
 /* Adds `text` as a string expression. */
-static void add_string(struct reading *r, const char *name, struct str text)
+static void presets_add_string(struct reading *r, const char *name, struct str text)
 {
         BUF_CLEANUP struct buf literal = {0};
 
@@ -176,14 +176,14 @@ static int check_expression(const struct doc *d, struct str text, struct err *er
         return r == 0 ? 0 : doc_refuse(d, err, why.text);
 }
 
-static int read_attributes(struct reading *r, const struct doc *map, struct err *err)
+static int presets_read_attributes(struct reading *r, const struct doc *map, struct err *err)
 {
         int rc = !map || map->kind == DOC_MAP ? 0 : doc_refuse(map, err, "must be a map of attributes");
 
         for (const struct doc *d = rc == 0 && map ? map->first : NULL; d && rc == 0; d = d->next) {
                 struct str text = STR_NONE;
 
-                if (!name_ok(d->key) || str_find(d->key, '-') >= 0 || str_find(d->key, '.') >= 0)
+                if (!presets_name_ok(d->key) || str_find(d->key, '-') >= 0 || str_find(d->key, '.') >= 0)
                         return doc_refuse(d, err, "is not the name of an attribute");
                 rc = doc_text(d, &text, err);
                 if (rc == 0)
@@ -225,7 +225,7 @@ static int read_environment(struct reading *r, const struct doc *map, struct err
 }
 
 /* Adds a clause to the preset's condition. */
-static void add_condition(struct reading *r, struct str text)
+static void presets_add_condition(struct reading *r, struct str text)
 {
         BUF_CLEANUP struct buf all = {0};
 
@@ -247,21 +247,21 @@ static int read_condition(struct reading *r, const struct doc *d, struct err *er
         rc = check_expression(d, text, err);
         buf_printf(&clause, "(" STR_FMT ")", STR_ARG(text));
         if (rc == 0)
-                add_condition(r, buf_view(&clause));
+                presets_add_condition(r, buf_view(&clause));
         return rc;
 }
 
 /* Reads a key whose value is the name of another preset, which becomes an attribute. */
-static int read_name(struct reading *r, const struct doc *map, enum preset_kind kind, struct err *err)
+static int presets_read_name(struct reading *r, const struct doc *map, enum preset_kind kind, struct err *err)
 {
         const struct doc *d = doc_get(map, kinds[kind].name);
         struct str text = STR_NONE;
         int rc = d ? doc_text(d, &text, err) : 0;
 
-        if (rc == 0 && d && !name_ok(text) && !str_ieqz(text, PRESET_NONE))
+        if (rc == 0 && d && !presets_name_ok(text) && !str_ieqz(text, PRESET_NONE))
                 rc = doc_refuse(d, err, "must be a name: letters, digits, '_', '-' and '.'");
         if (rc == 0 && d)
-                add_string(r, kinds[kind].attribute, text);
+                presets_add_string(r, kinds[kind].attribute, text);
         return rc;
 }
 
@@ -272,11 +272,11 @@ static int read_initializer(struct reading *r, const struct doc *d, struct err *
         int rc = doc_only(d, keys, err);
 
         if (rc == 0)
-                rc = read_attributes(r, doc_get(d, "attributes"), err);
+                rc = presets_read_attributes(r, doc_get(d, "attributes"), err);
         if (rc == 0)
                 rc = read_environment(r, doc_get(d, "environment"), err);
         for (int k = PRESET_APPLICATION; rc == 0 && k < PRESET_KINDS; k++)
-                rc = read_name(r, d, (enum preset_kind)k, err);
+                rc = presets_read_name(r, d, (enum preset_kind)k, err);
         return rc;
 }
 
@@ -296,16 +296,16 @@ static int read_application(struct reading *r, const struct doc *d, struct err *
                                         : "needs 'command', the absolute path of a program");
         if (rc != 0)
                 return rc;
-        add_string(r, "Cmd", text);
+        presets_add_string(r, "Cmd", text);
         add_attribute(r, STR("TransferExecutable"), STR("false"));
         if (arguments)
                 rc = doc_text(arguments, &text, err);
         if (rc == 0 && arguments)
-                add_string(r, "Arguments", text);
+                presets_add_string(r, "Arguments", text);
         if (rc == 0)
                 rc = read_environment(r, doc_get(d, "environment"), err);
         if (rc == 0)
-                rc = read_attributes(r, doc_get(d, "attributes"), err);
+                rc = presets_read_attributes(r, doc_get(d, "attributes"), err);
         return rc ? rc : read_condition(r, doc_get(d, "requirements"), err);
 }
 
@@ -326,7 +326,7 @@ static void add_bound(struct reading *r, const char *attribute, uint64_t most)
 
         buf_printf(&clause, "(MY.%s =?= undefined || MY.%s <= %llu)", attribute, attribute,
                    (unsigned long long)most);
-        add_condition(r, buf_view(&clause));
+        presets_add_condition(r, buf_view(&clause));
 }
 
 static int read_queue(struct reading *r, const struct doc *d, struct err *err)
@@ -398,9 +398,9 @@ static int read_policy(struct reading *r, const struct doc *d, struct err *err)
         if (rc == 0 && queues)
                 rc = doc_words(queues, add_member, r, err);
         if (rc == 0)
-                rc = read_attributes(r, doc_get(d, "attributes"), err);
+                rc = presets_read_attributes(r, doc_get(d, "attributes"), err);
         if (rc == 0 && placement)
-                add_string(r, "PlacementPolicy", text);
+                presets_add_string(r, "PlacementPolicy", text);
         return rc;
 }
 
@@ -458,7 +458,7 @@ static int read_section(struct config_presets *p, struct preset_list *list, cons
                 struct reading r = {.presets = p};
                 const struct doc *users = doc_get(one, "users");
 
-                if (!name_ok(one->key))
+                if (!presets_name_ok(one->key))
                         return doc_refuse(one, err,
                                           "is no name: letters, digits, '_', '-' and '.', and not \"none\"");
                 if (one->kind != DOC_MAP)
@@ -469,7 +469,7 @@ static int read_section(struct config_presets *p, struct preset_list *list, cons
                                             .file = arena_str(&p->arena, str_of(one->file)),
                                             .line = one->line};
                 if (users)
-                        rc = doc_words(users, add_user, &r, err);
+                        rc = doc_words(users, presets_add_user, &r, err);
                 if (rc == 0)
                         rc = read(&r, one, err);
         }
@@ -607,7 +607,7 @@ static int link_dispatcher(struct config_presets *p, struct preset *x, struct er
         if (x->dispatcher.n && !d)
                 return missing(x->file, x->line, PRESET_DISPATCHER, x->dispatcher, err);
         if (d)
-                add_condition(&r, d->condition);
+                presets_add_condition(&r, d->condition);
         return 0;
 }
 

@@ -33,7 +33,7 @@ static void add_default(struct applying *x, struct str name, struct str text)
                 submission_add_attribute(x->part, name, text, false);
 }
 
-static void add_string(struct applying *x, const char *name, struct str value)
+static void presets_apply_add_string(struct applying *x, const char *name, struct str value)
 {
         BUF_CLEANUP struct buf literal = {0};
 
@@ -70,7 +70,7 @@ static int add_environment(struct applying *x, struct str variables, struct err 
         return 0;
 }
 
-static void add_condition(struct applying *x, struct str condition)
+static void presets_apply_add_condition(struct applying *x, struct str condition)
 {
         if (condition.n)
                 buf_printf(&x->conditions, "%s" STR_FMT, x->conditions.n ? " && " : "", STR_ARG(condition));
@@ -115,12 +115,13 @@ static int add_preset(struct applying *x, const struct preset *p, struct err *er
                 r = add_members(x, p, err);
         for (size_t i = 0; r == 0 && i < p->attribute_count; i++)
                 add_default(x, p->attributes[i].name, p->attributes[i].text);
-        add_condition(x, p->condition);
+        presets_apply_add_condition(x, p->condition);
         return r;
 }
 
 /* Returns the name that the part gives; empty if none. */
-static int read_name(const struct submission_part *p, enum preset_kind kind, struct str *ret, struct err *err)
+static int presets_apply_read_name(const struct submission_part *p, enum preset_kind kind, struct str *ret,
+                                   struct err *err)
 {
         const char *attribute = preset_kind_attribute(kind);
         const struct submission_attribute *a = find_attribute(p, str_of(attribute));
@@ -169,7 +170,7 @@ static int apply_kind(struct applying *x, enum preset_kind kind, struct err *err
 {
         const struct preset *found = NULL;
         struct str name;
-        int r = read_name(x->part, kind, &name, err);
+        int r = presets_apply_read_name(x->part, kind, &name, err);
 
         if (r == 0 && name.n)
                 r = find_preset(x->presets, x->who, kind, name, &found, err);
@@ -177,9 +178,9 @@ static int apply_kind(struct applying *x, enum preset_kind kind, struct err *err
                 found = find_default(x, kind, &name);
         if (r != 0 || name.n == 0)
                 return r;
-        add_string(x, preset_kind_attribute(kind), name);
+        presets_apply_add_string(x, preset_kind_attribute(kind), name);
         if (kind == PRESET_POLICY && !found && !str_ieqz(name, PRESET_NONE))
-                add_string(x, "PlacementPolicy", name);
+                presets_apply_add_string(x, "PlacementPolicy", name);
         return found ? add_preset(x, found, err) : 0;
 }
 
@@ -264,7 +265,7 @@ int presets_check(const struct config_presets *p, const char *who, const struct 
                         const struct preset *found;
                         struct str name;
 
-                        r = read_name(&s->parts[i], (enum preset_kind)k, &name, err);
+                        r = presets_apply_read_name(&s->parts[i], (enum preset_kind)k, &name, err);
                         if (r == 0)
                                 r = find_preset(p, who, (enum preset_kind)k, name, &found, err);
                 }

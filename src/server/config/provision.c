@@ -68,7 +68,8 @@ static int read_nodes(const struct doc *map, const char *key, uint32_t *ret, str
         return r;
 }
 
-static int read_time(const struct doc *map, const char *key, int64_t least_ms, int64_t *ret, struct err *err)
+static int provision_read_time(const struct doc *map, const char *key, int64_t least_ms, int64_t *ret,
+                               struct err *err)
 {
         const struct doc *d = doc_get(map, key);
         uint64_t ms = 0;
@@ -81,7 +82,7 @@ static int read_time(const struct doc *map, const char *key, int64_t least_ms, i
         return r;
 }
 
-static bool name_valid(struct str s)
+static bool provision_name_valid(struct str s)
 {
         for (size_t i = 0; i < s.n; i++)
                 if (!islower((unsigned char)s.p[i]) && !isdigit((unsigned char)s.p[i]))
@@ -91,18 +92,18 @@ static bool name_valid(struct str s)
 
 static int need_name(const struct doc *d, struct err *err)
 {
-        return name_valid(d->key)
+        return provision_name_valid(d->key)
                        ? 0
                        : doc_refuse(d, err, "is not a name here: up to 20 small letters and digits");
 }
 
-static int need_map(const struct doc *d, struct err *err)
+static int provision_need_map(const struct doc *d, struct err *err)
 {
         return d->kind == DOC_MAP ? 0 : doc_refuse(d, err, "must be a map");
 }
 
 /* Reads words and joins them with commas. */
-static int read_words(const struct doc *map, const char *key, char **ret, struct err *err)
+static int provision_read_words(const struct doc *map, const char *key, char **ret, struct err *err)
 {
         const struct doc *d = doc_get(map, key);
         ARGS_CLEANUP struct args words = {0};
@@ -135,7 +136,7 @@ static void write_json(struct json *j, const struct doc *d)
 
 /* ---- shapes */
 
-static int read_attributes(const struct doc *map, char **ret, struct err *err)
+static int provision_read_attributes(const struct doc *map, char **ret, struct err *err)
 {
         const struct doc *d = doc_get(map, "attributes");
         BUF_CLEANUP struct buf text = {0};
@@ -191,7 +192,7 @@ static int read_shape(struct config_provision *c, size_t provisioner, const stru
         int r = need_name(d, err);
 
         if (r == 0)
-                r = need_map(d, err);
+                r = provision_need_map(d, err);
         if (r == 0)
                 r = doc_only(d, keys, err);
         if (r == 0 && c->shape_count == CONFIG_SHAPES_MAX)
@@ -210,9 +211,9 @@ static int read_shape(struct config_provision *c, size_t provisioner, const stru
         if (r == 0 && s->min > s->max)
                 r = doc_refuse(doc_get(d, "min"), err, "must not be more than max");
         if (r == 0)
-                r = read_attributes(d, &s->attributes, err);
+                r = provision_read_attributes(d, &s->attributes, err);
         if (r == 0 && with)
-                r = need_map(with, err);
+                r = provision_need_map(with, err);
         if (r == 0 && with) {
                 write_json(&j, with);
                 s->with = buf_take(&text);
@@ -224,21 +225,21 @@ static int read_shape(struct config_provision *c, size_t provisioner, const stru
 
 static int read_times(const struct doc *d, struct config_provisioner *p, struct err *err)
 {
-        int r = read_time(d, "poll", 1000, &p->poll_ms, err);
+        int r = provision_read_time(d, "poll", 1000, &p->poll_ms, err);
 
         if (r == 0)
-                r = read_time(d, "timeout", 1000, &p->timeout_ms, err);
+                r = provision_read_time(d, "timeout", 1000, &p->timeout_ms, err);
         if (r == 0)
-                r = read_time(d, "boot_limit", 1000, &p->boot_limit_ms, err);
+                r = provision_read_time(d, "boot_limit", 1000, &p->boot_limit_ms, err);
         if (r == 0)
-                r = read_time(d, "period", 1000, &p->period_ms, err);
+                r = provision_read_time(d, "period", 1000, &p->period_ms, err);
         if (r == 0)
-                r = read_time(d, "retry", 1000, &p->retry_ms, err);
+                r = provision_read_time(d, "retry", 1000, &p->retry_ms, err);
         if (r == 0)
-                r = read_time(d, "idle_after", 0, &p->idle_ms, err);
+                r = provision_read_time(d, "idle_after", 0, &p->idle_ms, err);
         p->stop_ms = 2 * p->poll_ms < p->period_ms ? 2 * p->poll_ms : p->period_ms;
         if (r == 0)
-                r = read_time(d, "stop_before", 0, &p->stop_ms, err);
+                r = provision_read_time(d, "stop_before", 0, &p->stop_ms, err);
         return r;
 }
 
@@ -260,7 +261,7 @@ static int read_kind(const struct doc *d, struct config_provisioner *p, struct e
         if (r == 0 && str_eqz(text, "process") && command)
                 r = doc_refuse(command, err, "goes with kind exec only");
         if (r == 0)
-                r = read_words(d, "server", &p->addresses, err);
+                r = provision_read_words(d, "server", &p->addresses, err);
         if (r == 0 && str_eqz(text, "exec") && !p->addresses)
                 r = doc_refuse(d, err, "needs server: HOST:PORT, where its agents reach this server");
         return r;
@@ -278,7 +279,7 @@ static int read_provisioner(struct config_provision *c, const struct doc *d, str
         int r = need_name(d, err);
 
         if (r == 0)
-                r = need_map(d, err);
+                r = provision_need_map(d, err);
         if (r == 0)
                 r = doc_only(d, keys, err);
         if (r == 0 && at == CONFIG_PROVISIONERS_MAX)
@@ -286,7 +287,7 @@ static int read_provisioner(struct config_provision *c, const struct doc *d, str
         if (r == 0 && !shapes)
                 r = doc_refuse(d, err, "needs shapes: what machines it can start");
         if (r == 0)
-                r = need_map(shapes, err);
+                r = provision_need_map(shapes, err);
         if (r != 0)
                 return r;
         c->provisioner_count++;
@@ -304,11 +305,11 @@ static int read_provisioner(struct config_provision *c, const struct doc *d, str
         if (r == 0)
                 r = read_times(d, p, err);
         if (r == 0)
-                r = read_words(d, "owners", &p->owners, err);
+                r = provision_read_words(d, "owners", &p->owners, err);
         if (r == 0)
-                r = read_words(d, "tags", &p->tags, err);
+                r = provision_read_words(d, "tags", &p->tags, err);
         if (r == 0)
-                r = read_words(d, "labels", &p->labels, err);
+                r = provision_read_words(d, "labels", &p->labels, err);
         for (const struct doc *x = shapes->first; x && r == 0; x = x->next)
                 r = read_shape(c, at, x, err);
         return r;
@@ -316,7 +317,7 @@ static int read_provisioner(struct config_provision *c, const struct doc *d, str
 
 int config_provisioners_read(void *place, const struct doc *d, struct err *err)
 {
-        int r = need_map(d, err);
+        int r = provision_need_map(d, err);
 
         for (const struct doc *x = d->first; x && r == 0; x = x->next)
                 r = read_provisioner(place, x, err);
@@ -327,7 +328,7 @@ int config_provisioners_read(void *place, const struct doc *d, struct err *err)
 
 static int read_accounts(struct config_provision *c, const struct doc *d, struct err *err)
 {
-        int r = need_map(d, err);
+        int r = provision_need_map(d, err);
 
         for (const struct doc *x = d->first; x && r == 0; x = x->next) {
                 uint64_t n = 0;
@@ -354,9 +355,9 @@ int config_provision_read(void *place, const struct doc *d, struct err *err)
         int r = doc_only(d, keys, err);
 
         if (r == 0)
-                r = read_time(d, "horizon", 1000, &c->horizon_ms, err);
+                r = provision_read_time(d, "horizon", 1000, &c->horizon_ms, err);
         if (r == 0)
-                r = read_time(d, "wait", 0, &c->wait_ms, err);
+                r = provision_read_time(d, "wait", 0, &c->wait_ms, err);
         if (r == 0)
                 r = read_nodes(d, "max_nodes", &c->max, err);
         if (r == 0)

@@ -16,7 +16,7 @@ void config_reservations_deinit(struct config_reservations *r)
         *r = (struct config_reservations){0};
 }
 
-static int add_user(void *arg, struct str word, struct err *err)
+static int reservations_add_user(void *arg, struct str word, struct err *err)
 {
         struct buf *users = arg;
 
@@ -51,7 +51,7 @@ int config_reservations_read(void *place, const struct doc *d, struct err *err)
 
         config_reservations_deinit(c);
         if (r == 0 && (one = doc_get(d, "users")) != NULL)
-                r = doc_words(one, add_user, &users, err);
+                r = doc_words(one, reservations_add_user, &users, err);
         if (r == 0)
                 r = read_count(d, "cpus", CPUS_MAX, &cpus, err);
         if (r == 0)

@@ -20,7 +20,7 @@ void config_sources_deinit(struct config_sources *c)
         *c = (struct config_sources){0};
 }
 
-static bool name_valid(struct str s)
+static bool sources_name_valid(struct str s)
 {
         for (size_t i = 0; i < s.n; i++)
                 if (!isalnum((unsigned char)s.p[i]) && s.p[i] != '_' && s.p[i] != '-')
@@ -49,7 +49,7 @@ static int read_source(struct config_sources *all, const struct doc *d, struct e
         struct config_source *c = &all->items[all->count];
         int r = 0;
 
-        if (!name_valid(d->key))
+        if (!sources_name_valid(d->key))
                 r = doc_refuse(d, err, "is not a name here: up to 64 letters, digits, - and _");
         else if (d->kind != DOC_MAP)
                 r = doc_refuse(d, err, "must be a map");

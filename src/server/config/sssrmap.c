@@ -22,7 +22,7 @@ void config_sssrmap_deinit(struct config_sssrmap *s)
         *s = (struct config_sssrmap){.on = false};
 }
 
-static int refuse_setting(const struct doc *d, struct err *err, const char *why)
+static int sssrmap_refuse_setting(const struct doc *d, struct err *err, const char *why)
 {
         err_set(err, -EINVAL, "%s", why);
         return doc_where(err, -EINVAL, d);
@@ -38,7 +38,7 @@ static int read_key_file(const struct doc *d, char **ret, struct err *err)
         if (r != 0)
                 return r;
         if (!str_starts(path, STR("/")))
-                return refuse_setting(d, err, "the file of a key must be an absolute path");
+                return sssrmap_refuse_setting(d, err, "the file of a key must be an absolute path");
         MEM_CLEANUP char *name = str_dupz(path);
         r = fs_read_secret(AT_FDCWD, name, KEY_MAX, &text, err);
         if (r != 0)
@@ -47,8 +47,8 @@ static int read_key_file(const struct doc *d, char **ret, struct err *err)
         str_cut(&rest, '\n', &line);
         line = str_trim(line);
         if (line.n < KEY_MIN)
-                return refuse_setting(d, err,
-                                      "the first line of the file must be a key of at least 16 bytes");
+                return sssrmap_refuse_setting(
+                        d, err, "the first line of the file must be a key of at least 16 bytes");
         *ret = str_dupz(line);
         return 0;
 }
@@ -69,7 +69,7 @@ static int read_actors(const struct doc *d, struct owners *ret, struct err *err)
         int r = doc_words(d, add_actor, &text, err);
 
         if (r == 0 && (text.n == 0 || !owners_parse(buf_view(&text), ret)))
-                r = refuse_setting(d, err, "actors must be users, as ann@lab or *@lab, or any");
+                r = sssrmap_refuse_setting(d, err, "actors must be users, as ann@lab or *@lab, or any");
         return r;
 }
 
@@ -85,7 +85,7 @@ static int read_key(struct config_sssrmap *s, const struct doc *d, struct err *e
         if (r != 0)
                 return r;
         if (!doc_get(d, "file") || !doc_get(d, "actors"))
-                return refuse_setting(d, err, "a key needs 'file' and 'actors'");
+                return sssrmap_refuse_setting(d, err, "a key needs 'file' and 'actors'");
         s->keys = mem_array(s->keys, s->key_count + 1, sizeof(*s->keys));
         k = &s->keys[s->key_count++];
         *k = (struct config_sssrmap_key){.name = NULL};
@@ -99,13 +99,14 @@ static int read_key(struct config_sssrmap *s, const struct doc *d, struct err *e
         if (r == 0 && role) {
                 r = doc_text(role, &text, err);
                 if (r == 0 && role_parse(text, &k->role) != 0)
-                        r = refuse_setting(role, err, "role must be user, operator or admin");
+                        r = sssrmap_refuse_setting(role, err, "role must be user, operator or admin");
         }
         if (r == 0 && digest) {
                 r = doc_text(digest, &text, err);
                 k->sha1 = r == 0 && str_eqz(text, "sha1");
                 if (r == 0 && !k->sha1 && !str_eqz(text, "sha256"))
-                        r = refuse_setting(digest, err, "digest must be sha256, or sha1 to accept both");
+                        r = sssrmap_refuse_setting(digest, err,
+                                                   "digest must be sha256, or sha1 to accept both");
         }
         return r;
 }
@@ -115,7 +116,7 @@ static int check_names(const struct config_sssrmap *s, const struct doc *d, stru
         for (size_t i = 0; i < s->key_count; i++)
                 for (size_t k = 0; k < i; k++)
                         if (str_eq(str_of(s->keys[i].name), str_of(s->keys[k].name)))
-                                return refuse_setting(d, err, "two keys have the same name, or none");
+                                return sssrmap_refuse_setting(d, err, "two keys have the same name, or none");
         return 0;
 }
 
@@ -129,7 +130,7 @@ int config_sssrmap_read(void *place, const struct doc *d, struct err *err)
         config_sssrmap_deinit(s);
         s->on = true;
         if (r == 0 && list && (list->kind != DOC_LIST || list->count > SSSRMAP_KEYS_MAX))
-                r = refuse_setting(list, err, "keys must be a list of at most 100 keys");
+                r = sssrmap_refuse_setting(list, err, "keys must be a list of at most 100 keys");
         for (const struct doc *one = r == 0 && list ? list->first : NULL; one && r == 0; one = one->next)
                 r = read_key(s, one, err);
         return r ? r : check_names(s, d, err);

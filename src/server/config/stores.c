@@ -12,7 +12,7 @@ struct words {
         enum word_kind kind;
 };
 
-static int add_word(void *arg, struct str word, struct err *err)
+static int stores_add_word(void *arg, struct str word, struct err *err)
 {
         BUF_CLEANUP struct buf b = {0};
         struct words *w = arg;
@@ -33,11 +33,11 @@ static int add_word(void *arg, struct str word, struct err *err)
         return 0;
 }
 
-static int read_words(struct config_stores *s, const struct doc *d, enum word_kind kind,
-                      const struct str **ret, size_t *ret_count, struct err *err)
+static int stores_read_words(struct config_stores *s, const struct doc *d, enum word_kind kind,
+                             const struct str **ret, size_t *ret_count, struct err *err)
 {
         struct words w = {.stores = s, .kind = kind};
-        int r = d ? doc_words(d, add_word, &w, err) : 0;
+        int r = d ? doc_words(d, stores_add_word, &w, err) : 0;
 
         if (r == 0 && w.n) {
                 *ret = (const struct str *)(void *)arena_dup(&s->arena, w.v, w.n * sizeof(*w.v));
@@ -96,7 +96,7 @@ static int check_count(const struct doc *d, uint64_t n, uint64_t max, struct err
         return n > max ? bad(d, err, "is too large") : 0;
 }
 
-static int need_map(const struct doc *d, size_t max, struct err *err)
+static int stores_need_map(const struct doc *d, size_t max, struct err *err)
 {
         if (d->kind != DOC_MAP && !(d->kind == DOC_WORD && d->empty))
                 return bad(d, err, "must be a map of names");
@@ -117,10 +117,11 @@ static int read_concurrency(const struct doc *d, uint32_t *ret, struct err *err)
         return r;
 }
 
-static int read_from(struct config_stores *s, const struct doc *d, struct core_store *x, struct err *err)
+static int stores_read_from(struct config_stores *s, const struct doc *d, struct core_store *x,
+                            struct err *err)
 {
         struct core_store_from *v;
-        int r = d ? need_map(d, CORE_STORES_MAX, err) : 0;
+        int r = d ? stores_need_map(d, CORE_STORES_MAX, err) : 0;
 
         if (r != 0 || !d)
                 return r;
@@ -132,7 +133,7 @@ static int read_from(struct config_stores *s, const struct doc *d, struct core_s
         return r;
 }
 
-static int read_store(struct config_stores *s, const struct doc *d, struct err *err)
+static int stores_read_store(struct config_stores *s, const struct doc *d, struct err *err)
 {
         static const char *const keys[] = {"urls",  "labels",         "concurrency",      "capacity",
                                            "probe", "concurrency_in", "concurrency_from", "file_size",
@@ -142,10 +143,10 @@ static int read_store(struct config_stores *s, const struct doc *d, struct err *
         int r = doc_only(d, keys, err);
 
         if (r == 0)
-                r = read_words(s, doc_get(d, "urls"), WORD_PREFIX, &x.urls.prefixes, &x.urls.prefix_count,
-                               err);
+                r = stores_read_words(s, doc_get(d, "urls"), WORD_PREFIX, &x.urls.prefixes,
+                                      &x.urls.prefix_count, err);
         if (r == 0)
-                r = read_words(s, doc_get(d, "labels"), WORD_LABEL, &x.labels, &x.label_count, err);
+                r = stores_read_words(s, doc_get(d, "labels"), WORD_LABEL, &x.labels, &x.label_count, err);
         if (r == 0 && x.urls.prefix_count == 0)
                 r = bad(d, err, "a store has 'urls', what its files' URLs begin with");
         if (r == 0)
@@ -155,7 +156,7 @@ static int read_store(struct config_stores *s, const struct doc *d, struct err *
         if (r == 0)
                 r = read_concurrency(doc_get(d, "concurrency_in"), &x.concurrency_in, err);
         if (r == 0)
-                r = read_from(s, doc_get(d, "concurrency_from"), &x, err);
+                r = stores_read_from(s, doc_get(d, "concurrency_from"), &x, err);
         if (r == 0 && capacity)
                 r = doc_size(capacity, &x.capacity_bytes, err);
         if (r == 0)
@@ -185,9 +186,10 @@ static int read_label(struct config_stores *s, const struct doc *d, struct err *
         if (str_find(d->key, ',') >= 0)
                 return bad(d, err, "a label's name has no comma");
         if (r == 0)
-                r = read_words(s, doc_get(d, "agents"), WORD_AGENT, &x.agents, &x.agent_count, err);
+                r = stores_read_words(s, doc_get(d, "agents"), WORD_AGENT, &x.agents, &x.agent_count, err);
         if (r == 0)
-                r = read_words(s, doc_get(d, "datasets"), WORD_PREFIX, &x.datasets, &x.dataset_count, err);
+                r = stores_read_words(s, doc_get(d, "datasets"), WORD_PREFIX, &x.datasets, &x.dataset_count,
+                                      err);
         if (r == 0 && spool)
                 r = doc_bool(spool, &spooled, err);
         x.not_spooled = !spooled;
@@ -199,21 +201,21 @@ static int read_label(struct config_stores *s, const struct doc *d, struct err *
 int config_stores_read(void *at, const struct doc *d, struct err *err)
 {
         struct config_stores *s = at;
-        int r = need_map(d, CORE_STORES_MAX, err);
+        int r = stores_need_map(d, CORE_STORES_MAX, err);
 
         if (r == 0)
                 s->stores = arena_alloc(&s->arena, (d->count + 1) * sizeof(*s->stores));
         if (r == 0)
                 s->probes = arena_alloc(&s->arena, (d->count + 1) * sizeof(*s->probes));
         for (const struct doc *x = d->first; x && r == 0; x = x->next)
-                r = read_store(s, x, err);
+                r = stores_read_store(s, x, err);
         return r;
 }
 
 int config_clearance_read(void *at, const struct doc *d, struct err *err)
 {
         struct config_stores *s = at;
-        int r = need_map(d, CORE_LABELS_MAX, err);
+        int r = stores_need_map(d, CORE_LABELS_MAX, err);
 
         if (r == 0)
                 s->labels = arena_alloc(&s->arena, (d->count + 1) * sizeof(*s->labels));

@@ -65,7 +65,7 @@ static int copy_file(struct copying *c, int from, int to, const char *name, stru
         return 0;
 }
 
-static int open_folder(int at, const char *name)
+static int backup_open_folder(int at, const char *name)
 {
         return openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
@@ -73,7 +73,7 @@ static int open_folder(int at, const char *name)
 static int copy_folder(struct copying *c, int at_from, int at_to, const char *name, int depth,
                        struct err *err)
 {
-        int from = open_folder(at_from, name), to, r = 0;
+        int from = backup_open_folder(at_from, name), to, r = 0;
         DIR *list;
 
         if (from < 0)
@@ -82,7 +82,7 @@ static int copy_folder(struct copying *c, int at_from, int at_to, const char *na
                 close(from);
                 return fail_copy(err, "make", name);
         }
-        to = open_folder(at_to, name);
+        to = backup_open_folder(at_to, name);
         list = to < 0 ? NULL : fdopendir(from);
         if (!list) {
                 r = fail_copy(err, "open", name);
@@ -147,7 +147,7 @@ static int copy_catalog(const struct config *config, struct copying *c, const ch
 
 static bool is_empty(int folder)
 {
-        DIR *list = fdopendir(open_folder(folder, "."));
+        DIR *list = fdopendir(backup_open_folder(folder, "."));
         bool empty = true;
 
         if (!list)

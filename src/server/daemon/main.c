@@ -61,7 +61,7 @@ static int look_for(const struct config *c, struct err *err)
 
 /* Everything is done as the user of the instance, who owns its files: files that this user has placed
  * there must not be used with root's rights. */
-static int become_user(const struct config *c, struct err *err)
+static int main_become_user(const struct config *c, struct err *err)
 {
         bool serves = !c->check && !c->backup && !c->restore;
         int r = c->check || c->backup ? look_for(c, err) : 0;
@@ -75,7 +75,7 @@ static int serve(struct server *s)
         struct err err = {0};
         int lock, r;
 
-        r = become_user(&s->config, &err);
+        r = main_become_user(&s->config, &err);
         if (r == 0)
                 r = paths_init(&s->paths, s->config.dir, &err);
         if (r == 0)
@@ -121,7 +121,7 @@ static int copy_instance(const struct config *c)
 {
         struct backup_done done = {0};
         struct err err = {0};
-        int r = become_user(c, &err);
+        int r = main_become_user(c, &err);
 
         if (r == 0)
                 r = c->backup ? backup_make(c, c->backup, &done, &err)

@@ -18,7 +18,7 @@
 
 /* Opens the folder, and makes it if it is missing. The user that the server becomes must be able to reach
  * it. */
-static int open_folder(const char *dir, bool *ret_made, struct err *err)
+static int own_user_open_folder(const char *dir, bool *ret_made, struct err *err)
 {
         bool made = access(dir, F_OK) < 0;
         mode_t mask = umask(022);
@@ -65,7 +65,7 @@ static int stay_root(const char *dir, uid_t owner)
         return 0;
 }
 
-static int become_user(int folder, const struct passwd *pw, const char *dir, struct err *err)
+static int own_user_become_user(int folder, const struct passwd *pw, const char *dir, struct err *err)
 {
         if (fchown(folder, pw->pw_uid, pw->pw_gid) < 0)
                 return err_set(err, -errno, "cannot give the folder %s to %s: %s", dir, pw->pw_name,
@@ -106,7 +106,7 @@ static int become_in(int folder, bool made, const char *dir, const char *user, b
                 return err_set(err, -errno, "cannot close the folder %s: %s", dir, strerror(errno));
         if (!pw || pw->pw_uid == 0)
                 return user || !serves ? 0 : stay_root(dir, owner);
-        return become_user(folder, pw, dir, err);
+        return own_user_become_user(folder, pw, dir, err);
 }
 
 int own_user_become(const char *dir, const char *user, bool serves, struct err *err)
@@ -120,7 +120,7 @@ int own_user_become(const char *dir, const char *user, bool serves, struct err *
                                ? 0
                                : err_set(err, -EINVAL, "only root can start a server that shall run as %s",
                                          user);
-        folder = open_folder(dir, &made, err);
+        folder = own_user_open_folder(dir, &made, err);
         if (folder < 0)
                 return folder;
         r = become_in(folder, made, dir, user, serves, err);

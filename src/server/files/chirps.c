@@ -42,7 +42,7 @@ struct chirps *chirps_new(void)
         return x;
 }
 
-static void question_free(struct chirps *x, struct question *q)
+static void chirps_question_free(struct chirps *x, struct question *q)
 {
         if (!q)
                 return;
@@ -61,7 +61,7 @@ void chirps_free(struct chirps *x)
         if (!x)
                 return;
         while (idmap_next(x->questions, &at, NULL, &v))
-                question_free(x, v);
+                chirps_question_free(x, v);
         idmap_free(x->questions);
         share_free(x->share);
         allowances_free(x->time);
@@ -70,7 +70,7 @@ void chirps_free(struct chirps *x)
 
 /* ---- answers */
 
-static struct message *reply_new(uint64_t session, uint64_t serial, Drover__ChirpReply **ret)
+static struct message *chirps_reply_new(uint64_t session, uint64_t serial, Drover__ChirpReply **ret)
 {
         struct message *m = message_new(session, DROVER__TO_AGENT__KIND_CHIRP_REPLY);
         Drover__ChirpReply *r = m->to_agent.chirp_reply = message_alloc(m, sizeof(*r));
@@ -81,14 +81,14 @@ static struct message *reply_new(uint64_t session, uint64_t serial, Drover__Chir
         return m;
 }
 
-static void refuse(struct server *s, uint64_t session, uint64_t serial, int error, const char *why)
+static void chirps_refuse(struct server *s, uint64_t session, uint64_t serial, int error, const char *why)
 {
         Drover__ChirpReply *r;
         struct message *m;
 
         if (!serial)
                 return;
-        m = reply_new(session, serial, &r);
+        m = chirps_reply_new(session, serial, &r);
         r->error = (uint32_t)error;
         r->text = message_text(m, str_of(why));
         message_send(s, m, TURN_NOW);
@@ -101,7 +101,7 @@ static void accept(struct server *s, uint64_t session, uint64_t serial, struct s
 
         if (!serial)
                 return;
-        m = reply_new(session, serial, &r);
+        m = chirps_reply_new(session, serial, &r);
         r->data.data = (uint8_t *)arena_dup(&m->arena, data.p, data.n);
         r->data.len = data.n;
         message_send(s, m, when);
@@ -138,7 +138,7 @@ static struct agent *find_agent(struct server *s, struct agent *asker, struct st
 }
 
 /* Drops questions that were not answered in time, because they hold places that other callers need. */
-static void drop_late(struct chirps *x)
+static void chirps_drop_late(struct chirps *x)
 {
         int64_t now = clock_boot_ms();
         size_t at = 0;
@@ -150,7 +150,7 @@ static void drop_late(struct chirps *x)
 
                 if (now - q->asked_ms < LATE_MS)
                         continue;
-                question_free(x, idmap_take(x->questions, number));
+                chirps_question_free(x, idmap_take(x->questions, number));
                 at = 0;
         }
 }
@@ -161,7 +161,7 @@ static uint64_t question_put(struct chirps *x, const struct agent *a, const stru
         struct question *q;
 
         if (!share_take(x->share, owner)) {
-                drop_late(x);
+                chirps_drop_late(x);
                 if (!share_take(x->share, owner))
                         return 0;
         }
@@ -211,7 +211,7 @@ static void ask_file(struct server *s, struct command *c, struct agent *a, const
         int rc = core_chirp_check(s->core, a->name, at, &err);
 
         if (rc || core_request_get(s->core, at->request, &r) != 0) {
-                refuse(s, c->session, c->chirp.serial, errno_of(rc), err.text);
+                chirps_refuse(s, c->session, c->chirp.serial, errno_of(rc), err.text);
                 return;
         }
         core_member_text(s->core, at->request, at->member, symbols_intern(names, STR("Iwd")), &folder);
@@ -223,10 +223,10 @@ static void ask_file(struct server *s, struct command *c, struct agent *a, const
         has = folder.n && folder.p[0] == '/' ? find_agent(s, a, buf_view(&domain), r.owner) : NULL;
         number = has ? question_put(s->chirps, has, c, r.owner) : 0;
         if (!has)
-                refuse(s, c->session, c->chirp.serial, EHOSTUNREACH,
-                       "no connected agent sees the folder of the submit and runs its owner's jobs");
+                chirps_refuse(s, c->session, c->chirp.serial, EHOSTUNREACH,
+                              "no connected agent sees the folder of the submit and runs its owner's jobs");
         else if (!number)
-                refuse(s, c->session, c->chirp.serial, EAGAIN, "too many files are asked for");
+                chirps_refuse(s, c->session, c->chirp.serial, EAGAIN, "too many files are asked for");
         else
                 send_file_call(s, has, number, r.owner, buf_view(&folder), &c->chirp);
 }
@@ -241,7 +241,7 @@ void chirps_answer(struct server *s, struct command *c, struct agent *a)
         if (!q || strcmp(a->name, q->agent) != 0)
                 return;
         if (q->serial) {
-                m = reply_new(q->session, q->serial, &r);
+                m = chirps_reply_new(q->session, q->serial, &r);
                 r->data.data = (uint8_t *)arena_dup(&m->arena, said->data.p, said->data.n);
                 r->data.len = said->data.n;
                 r->size = said->size;
@@ -251,7 +251,7 @@ void chirps_answer(struct server *s, struct command *c, struct agent *a)
                 r->text = message_text(m, said->text);
                 message_send(s, m, TURN_NOW);
         }
-        question_free(s->chirps, idmap_take(s->chirps->questions, said->serial));
+        chirps_question_free(s->chirps, idmap_take(s->chirps->questions, said->serial));
 }
 
 void chirps_agent_gone(struct server *s, const char *agent)
@@ -267,9 +267,9 @@ void chirps_agent_gone(struct server *s, const char *agent)
                 if (strcmp(agent, q->agent) != 0 && strcmp(agent, q->asker) != 0)
                         continue;
                 if (strcmp(agent, q->asker) != 0)
-                        refuse(s, q->session, q->serial, EAGAIN,
-                               "the agent that sees the file has gone away");
-                question_free(s->chirps, idmap_take(s->chirps->questions, number));
+                        chirps_refuse(s, q->session, q->serial, EAGAIN,
+                                      "the agent that sees the file has gone away");
+                chirps_question_free(s->chirps, idmap_take(s->chirps->questions, number));
                 at = 0;
         }
 }
@@ -294,7 +294,7 @@ static void chirp_do(struct server *s, struct command *c, struct agent *a)
                 return;
         }
         if (kept && turn_full(s->turn)) {
-                refuse(s, c->session, x->serial, EAGAIN, "the server's disk is full");
+                chirps_refuse(s, c->session, x->serial, EAGAIN, "the server's disk is full");
                 return;
         }
         switch (x->op) {
@@ -308,7 +308,7 @@ static void chirp_do(struct server *s, struct command *c, struct agent *a)
         default: r = err_set(&err, CORE_INVALID, "there is no such operation"); break;
         }
         if (r)
-                refuse(s, c->session, x->serial, errno_of(r), err.text);
+                chirps_refuse(s, c->session, x->serial, errno_of(r), err.text);
         else
                 accept(s, c->session, x->serial, buf_view(&text), kept ? TURN_DURABLE : TURN_READ);
 }
@@ -326,8 +326,8 @@ void chirps_ask(struct server *s, struct command *c, struct agent *a)
         BUF_CLEANUP struct buf owner = {0};
         buf_str(&owner, r.owner);
         if (!allowance_left(time, buf_view(&owner), clock_boot_ms())) {
-                refuse(s, c->session, c->chirp.serial, EAGAIN,
-                       "the calls of your jobs take more of the server's time than they may");
+                chirps_refuse(s, c->session, c->chirp.serial, EAGAIN,
+                              "the calls of your jobs take more of the server's time than they may");
                 return;
         }
         chirp_do(s, c, a);

@@ -54,7 +54,7 @@ void launches_free(struct launches *x)
 
 /* ---- answers */
 
-static Drover__ChirpReply *reply_new(uint64_t session, uint64_t serial, struct message **ret)
+static Drover__ChirpReply *launches_reply_new(uint64_t session, uint64_t serial, struct message **ret)
 {
         struct message *m = *ret = message_new(session, DROVER__TO_AGENT__KIND_CHIRP_REPLY);
         Drover__ChirpReply *r = m->to_agent.chirp_reply = message_alloc(m, sizeof(*r));
@@ -64,10 +64,10 @@ static Drover__ChirpReply *reply_new(uint64_t session, uint64_t serial, struct m
         return r;
 }
 
-static void refuse(struct server *s, uint64_t session, uint64_t serial, int error, const char *why)
+static void launches_refuse(struct server *s, uint64_t session, uint64_t serial, int error, const char *why)
 {
         struct message *m;
-        Drover__ChirpReply *r = reply_new(session, serial, &m);
+        Drover__ChirpReply *r = launches_reply_new(session, serial, &m);
 
         r->error = (uint32_t)error;
         r->text = message_text(m, str_of(why));
@@ -83,7 +83,7 @@ static void copy_bytes(struct message *m, ProtobufCBinaryData *to, const struct 
 static void pass_on(struct server *s, const struct launch *l, const struct streams_chunk *said)
 {
         struct message *m;
-        Drover__ChirpReply *r = reply_new(l->session, l->serial, &m);
+        Drover__ChirpReply *r = launches_reply_new(l->session, l->serial, &m);
 
         if (l->starts) {
                 r->command = l->command;
@@ -97,7 +97,7 @@ static void pass_on(struct server *s, const struct launch *l, const struct strea
         message_send(s, m, TURN_NOW);
 }
 
-static void answered(struct server *s, uint64_t number)
+static void launches_answered(struct server *s, uint64_t number)
 {
         struct launch *l = idmap_take(s->launches->questions, number);
         struct streams_chunk said = {0};
@@ -106,12 +106,13 @@ static void answered(struct server *s, uint64_t number)
                 return;
         streams_take(s, number, &said);
         if (said.unknown && said.away)
-                refuse(s, l->session, l->serial, l->starts ? ECONNABORTED : EAGAIN,
-                       "the node's agent has gone away");
+                launches_refuse(s, l->session, l->serial, l->starts ? ECONNABORTED : EAGAIN,
+                                "the node's agent has gone away");
         else if (said.unknown)
-                refuse(s, l->session, l->serial, ESRCH, "the node's agent does not know this program");
+                launches_refuse(s, l->session, l->serial, ESRCH,
+                                "the node's agent does not know this program");
         else if (said.error.n)
-                refuse(s, l->session, l->serial, ENOEXEC, buf_z(&said.error));
+                launches_refuse(s, l->session, l->serial, ENOEXEC, buf_z(&said.error));
         else
                 pass_on(s, l, &said);
         streams_chunk_deinit(&said);
@@ -119,7 +120,7 @@ static void answered(struct server *s, uint64_t number)
 }
 
 /* Questions that an agent does not answer take the place of others. Returns whether there were any. */
-static bool drop_late(struct server *s)
+static bool launches_drop_late(struct server *s)
 {
         int64_t now = clock_boot_ms();
         uint64_t number;
@@ -178,7 +179,7 @@ static uint64_t ask_agent(struct server *s, const struct command_chirp *x, struc
         struct streams_command run = {.stays = true};
         MEM_CLEANUP struct str *words = NULL;
 
-        q->answered = answered;
+        q->answered = launches_answered;
         if (!l->starts) {
                 q->exec = x->command;
                 q->offset[0] = x->offset;
@@ -207,15 +208,15 @@ static void ask(struct server *s, const struct command *c, const struct agent *a
                 MEM_CLEANUP char *who = str_dupz(r.owner);
 
                 number = ask_agent(s, &c->chirp, q, who, l);
-                if (!number && drop_late(s))
+                if (!number && launches_drop_late(s))
                         number = ask_agent(s, &c->chirp, q, who, l);
         }
         if (number) {
                 idmap_put(s->launches->questions, number, l);
                 return;
         }
-        refuse(s, l->session, l->serial, EAGAIN,
-               "the node's agent is not connected, or too much is asked of agents");
+        launches_refuse(s, l->session, l->serial, EAGAIN,
+                        "the node's agent is not connected, or too much is asked of agents");
         launch_free(l);
 }
 
@@ -235,11 +236,11 @@ void launches_ask(struct server *s, const struct command *c, const struct agent 
         if (r == 0 && x->op == DROVER__CHIRP_OP__CHIRP_LAUNCHED && !streams_exec_stays(x->command))
                 r = err_set(&err, CORE_INVALID, "that is no number of a program that a node has started");
         if (r) {
-                refuse(s, c->session, x->serial,
-                       r == CORE_UNKNOWN     ? EBUSY
-                       : r == CORE_FORBIDDEN ? EPERM
-                                             : EINVAL,
-                       err.text);
+                launches_refuse(s, c->session, x->serial,
+                                r == CORE_UNKNOWN     ? EBUSY
+                                : r == CORE_FORBIDDEN ? EPERM
+                                                      : EINVAL,
+                                err.text);
                 return;
         }
         if (x->op == DROVER__CHIRP_OP__CHIRP_LAUNCH)

@@ -28,7 +28,7 @@ struct scripts *scripts_new(void)
         return x;
 }
 
-static void question_free(struct question *q)
+static void scripts_question_free(struct question *q)
 {
         if (!q)
                 return;
@@ -46,7 +46,7 @@ void scripts_free(struct scripts *x)
         if (!x)
                 return;
         while (idmap_next(x->questions, &at, NULL, &v))
-                question_free(v);
+                scripts_question_free(v);
         idmap_free(x->questions);
         free(x);
 }
@@ -103,5 +103,5 @@ bool scripts_take(struct server *s, uint64_t number, struct buf *text, struct bu
 
 void scripts_forget(struct server *s, uint64_t number)
 {
-        question_free(idmap_take(s->scripts->questions, number));
+        scripts_question_free(idmap_take(s->scripts->questions, number));
 }

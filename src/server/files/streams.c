@@ -32,7 +32,7 @@ struct streams *streams_new(void)
         return x;
 }
 
-static void question_free(struct streams *x, struct question *q)
+static void streams_question_free(struct streams *x, struct question *q)
 {
         if (!q)
                 return;
@@ -58,7 +58,7 @@ void streams_free(struct streams *x)
         if (!x)
                 return;
         while (idmap_next(x->questions, &at, NULL, &v))
-                question_free(x, v);
+                streams_question_free(x, v);
         idmap_free(x->questions);
         share_free(x->share);
         free(x);
@@ -183,7 +183,7 @@ uint64_t streams_input(struct server *s, const char *who, const struct streams_q
         return input->serial;
 }
 
-static void answered(struct server *s, uint64_t number, struct question *q)
+static void streams_answered(struct server *s, uint64_t number, struct question *q)
 {
         q->answered = true;
         if (q->asked.answered)
@@ -229,7 +229,7 @@ void streams_answer(struct server *s, struct command *c, struct agent *a)
         q->chunk.exit_code = said->exit_code;
         q->chunk.input_next = said->input_next;
         q->chunk.unknown = said->unknown;
-        answered(s, said->serial, q);
+        streams_answered(s, said->serial, q);
 }
 
 void streams_agent_gone(struct server *s, const char *agent)
@@ -244,7 +244,7 @@ void streams_agent_gone(struct server *s, const char *agent)
                 if (q->answered || strcmp(agent, q->agent) != 0)
                         continue;
                 q->chunk.unknown = q->chunk.away = true;
-                answered(s, number, q);
+                streams_answered(s, number, q);
         }
 }
 
@@ -271,5 +271,5 @@ bool streams_take(struct server *s, uint64_t number, struct streams_chunk *ret)
 
 void streams_drop(struct server *s, uint64_t number)
 {
-        question_free(s->streams, idmap_take(s->streams->questions, number));
+        streams_question_free(s->streams, idmap_take(s->streams->questions, number));
 }

@@ -164,7 +164,7 @@ struct names {
         size_t prefix;
 };
 
-static int on_name(void *arg, struct str name)
+static int ledger_on_name(void *arg, struct str name)
 {
         struct names *n = arg;
         struct str rest = str_skip(name, n->prefix), month;
@@ -213,7 +213,7 @@ int ledger_read(struct server *s, struct str account, int64_t from_ms, int64_t t
         snprintf(prefix, sizeof(prefix), "ledger/" STR_FMT "/", STR_ARG(str_head(account, BANK_NAME_MAX)));
         names.prefix = strlen(prefix);
         snprintf(first, sizeof(first), "%s%06u/", prefix, names.from);
-        r = store_blob_list_from(s->store, str_of(prefix), str_of(first), on_name, &names, err);
+        r = store_blob_list_from(s->store, str_of(prefix), str_of(first), ledger_on_name, &names, err);
         r = r > 0 ? 0 : r;
         for (size_t i = 0; i < names.count && r == 0; i++) {
                 BUF_CLEANUP struct buf page = {0};

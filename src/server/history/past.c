@@ -165,7 +165,7 @@ static struct ad *past_ad(struct past *p, const struct past_job *h)
         return ad;
 }
 
-static struct str text_of(struct eval *ev, const struct ad *ad, symbol name, struct arena *a)
+static struct str past_text_of(struct eval *ev, const struct ad *ad, symbol name, struct arena *a)
 {
         struct str v;
 
@@ -183,7 +183,7 @@ static int64_t number_of(struct eval *ev, const struct ad *ad, symbol name)
 /* Sets the attribute to "queue@agent". */
 static void set_place(struct eval *ev, const struct ad *ad, symbol name, struct arena *a, struct row *r)
 {
-        struct str place = text_of(ev, ad, name, a);
+        struct str place = past_text_of(ev, ad, name, a);
         ptrdiff_t at = str_find(place, '@');
 
         if (at < 0)
@@ -223,11 +223,11 @@ bool past_row(struct past *p, const struct past_job *h, struct constraint *filte
                 .submitted_ms = h->submitted_ms,
                 .entered_ms = h->ended_ms,
                 .ended_ms = h->ended_ms,
-                .cmd = text_of(&ev, ad, at->Cmd, a),
-                .args = text_of(&ev, ad, at->Arguments, a),
+                .cmd = past_text_of(&ev, ad, at->Cmd, a),
+                .args = past_text_of(&ev, ad, at->Arguments, a),
         };
         if (ret->args.n == 0)
-                ret->args = text_of(&ev, ad, at->Args, a);
+                ret->args = past_text_of(&ev, ad, at->Args, a);
         ret->started_ms = number_of(&ev, ad, at->DroverStartedMs);
         set_place(&ev, ad, at->LastRemoteHost, a, ret);
         ret->signaled = eval_integer(&ev, ad, NULL, at->ExitSignal, &signal);

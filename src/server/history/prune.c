@@ -216,7 +216,7 @@ static void sweep_drop(struct task *t)
         free(x);
 }
 
-static int on_record(void *arg, struct str name)
+static int prune_on_record(void *arg, struct str name)
 {
         uint64_t id;
 
@@ -269,7 +269,7 @@ static void sweep_run(struct server *s, struct task *t)
         struct sweep *x = (struct sweep *)t;
 
         if (x->list)
-                store_blob_list(s->store, STR(REQUEST_RECORD_PREFIX), on_record, &x->out, NULL);
+                store_blob_list(s->store, STR(REQUEST_RECORD_PREFIX), prune_on_record, &x->out, NULL);
         for (size_t i = 0; i < x->in.count; i++)
                 if (store_history_query(s->store, &(struct store_query){.request = x->in.v[i], .limit = 1},
                                         on_any, NULL, NULL) == 0)

@@ -29,8 +29,8 @@ void row_maker_deinit(struct row_maker *m)
         symbols_use_free(m->names);
 }
 
-static struct str text_of(struct row_maker *m, struct eval *ev, const struct ad *ad, symbol name,
-                          bool *ret_late)
+static struct str row_text_of(struct row_maker *m, struct eval *ev, const struct ad *ad, symbol name,
+                              bool *ret_late)
 {
         struct str late = core_part_late(m->server->core, m->request, m->part, name), v = STR_NONE;
         struct symbols_use *before;
@@ -66,10 +66,10 @@ static void load_part(struct row_maker *m, uint64_t request, uint32_t part)
         if (!ad)
                 return;
         expressions_read_init(&ev, r.submitted_ms / 1000);
-        m->cmd = text_of(m, &ev, ad, m->attr->Cmd, &m->cmd_late);
-        m->args = text_of(m, &ev, ad, m->attr->Arguments, &m->args_late);
+        m->cmd = row_text_of(m, &ev, ad, m->attr->Cmd, &m->cmd_late);
+        m->args = row_text_of(m, &ev, ad, m->attr->Arguments, &m->args_late);
         if (m->args.n == 0)
-                m->args = text_of(m, &ev, ad, m->attr->Args, &m->args_late);
+                m->args = row_text_of(m, &ev, ad, m->attr->Args, &m->args_late);
         eval_deinit(&ev);
 }
 

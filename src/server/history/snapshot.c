@@ -41,7 +41,7 @@ struct snapshots *snapshots_new(struct server *s, uint64_t seq)
         return sn;
 }
 
-static int on_record(void *arg, uint64_t seq, struct str record, struct err *err)
+static int snapshot_on_record(void *arg, uint64_t seq, struct str record, struct err *err)
 {
         struct shadow *x = arg;
         int r;
@@ -79,7 +79,7 @@ static int make_snapshot(struct server *s, uint64_t until, struct err *err)
                 r = core_restore(x.core, buf_view(&data), err);
         buf_reset(&data);
         if (r == 0)
-                r = store_scan(s->store, from + 1, on_record, &x, err);
+                r = store_scan(s->store, from + 1, snapshot_on_record, &x, err);
         if (r == -1000)
                 r = 0;
         if (r == 0) {

@@ -116,7 +116,7 @@ static bool usage_unpack(struct unpack *in, struct core_usage *u)
         return !in->bad;
 }
 
-static int on_name(void *arg, struct str name)
+static int usage_on_name(void *arg, struct str name)
 {
         struct usage_cursor *c = arg;
         struct str rest = str_skip(name, strlen(PREFIX)), month;
@@ -149,7 +149,7 @@ static int find_pages(struct server *s, struct usage_cursor *c, struct str after
                 buf_printf(&from, PREFIX "%06u/", c->from);
         }
         usage_end(c);
-        r = store_blob_list_from(s->store, STR(PREFIX), buf_view(&from), on_name, c, err);
+        r = store_blob_list_from(s->store, STR(PREFIX), buf_view(&from), usage_on_name, c, err);
         return r > 0 ? 0 : r;
 }
 

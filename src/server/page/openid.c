@@ -295,7 +295,7 @@ static void signed_in(struct server *s, struct call *c)
 }
 
 /* Core thread: makes the session, and a token for it to end with. */
-static void open_session(struct server *s, struct call *c)
+static void openid_open_session(struct server *s, struct call *c)
 {
         struct signing_in *x = c->state;
         const struct config_openid *config = &s->config.openid;
@@ -348,7 +348,7 @@ static void redeemed(void *arg, int r, json_t *claims, const struct err *err)
                 return;
         }
         x->who = arena_str(&c->arena, buf_view(&who));
-        call_core(c, open_session);
+        call_core(c, openid_open_session);
 }
 
 void openid_callback(struct server *s, struct call *c)

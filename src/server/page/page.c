@@ -128,7 +128,7 @@ const struct session *page_open_session(struct server *s, struct str token_id, c
         return session;
 }
 
-static void open_session(struct server *s, struct call *c)
+static void api_open_session(struct server *s, struct call *c)
 {
         struct signing *x = c->state;
         const struct session *session = page_open_session(s, x->token_id, x->set, sizeof(x->set));
@@ -157,7 +157,7 @@ static void post_session(struct server *s, struct call *c)
                 return;
         }
         x->token_id = arena_str(&c->arena, text.id);
-        call_core(c, open_session);
+        call_core(c, api_open_session);
 }
 
 static void look_session(struct server *s, struct call *c)

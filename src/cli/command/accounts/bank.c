@@ -38,7 +38,7 @@ static void add_text(struct table *t, struct view v)
                 table_text(t, STR(""));
 }
 
-static void add_account(struct cli *cli, struct table *t, struct view a)
+static void bank_add_account(struct cli *cli, struct table *t, struct view a)
 {
         static const char *const keys[] = {"name",    "available", "balance", "held",
                                            "charged", "unpaid",    "role"};
@@ -91,7 +91,7 @@ static int list_accounts(struct cli *cli)
                                                   .none = "you are a member of no account of the bank\n",
                                                   .columns = account_columns,
                                                   .column_count = COUNT(account_columns),
-                                                  .row = add_account});
+                                                  .row = bank_add_account});
 }
 
 static int list_reserved(struct cli *cli, bool quotes)
@@ -105,7 +105,7 @@ static int list_reserved(struct cli *cli, bool quotes)
                                          .row = quotes ? add_quote : add_lien});
 }
 
-static void path_of(struct buf *out, const char *name)
+static void bank_path_of(struct buf *out, const char *name)
 {
         buf_addz(out, "/v1/bank/accounts/");
         url_escape(out, str_of(name));
@@ -154,7 +154,7 @@ static int balance(struct cli *cli, const char *name)
         struct view list, one;
         int code;
 
-        path_of(&path, name);
+        bank_path_of(&path, name);
         code = api_get(cli, buf_z(&path), &answer);
         if (code != 0 || api_print_json(cli, &answer))
                 return code;
@@ -426,7 +426,7 @@ static int statement(struct cli *cli, const struct options *given)
                 code = cli_table(cli, &t, statement_columns, COUNT(statement_columns));
         if (code != 0)
                 return code;
-        path_of(&path, given->words[1]);
+        bank_path_of(&path, given->words[1]);
         buf_addz(&path, "/statement");
         snprintf(number, sizeof(number), "%lld", (long long)from_ms);
         api_query(&path, "from_ms", str_of(from_ms ? number : NULL));

@@ -22,7 +22,7 @@ static double real(struct view v)
 }
 
 /* Adds a number with at most `digits` decimals and no trailing zeros. */
-static void add_number(struct table *t, double v, int digits)
+static void priority_add_number(struct table *t, double v, int digits)
 {
         struct buf text BUF_CLEANUP = {0};
 
@@ -41,8 +41,8 @@ static void add_number(struct table *t, double v, int digits)
 static void add_component(struct table *t, struct view one)
 {
         table_view(t, view_get(one, "name"));
-        add_number(t, real(view_get(one, "points")), 3);
-        add_number(t, real(view_get(one, "value")), 3);
+        priority_add_number(t, real(view_get(one, "points")), 3);
+        priority_add_number(t, real(view_get(one, "value")), 3);
         table_view(t, view_get(one, "of"));
 }
 
@@ -76,15 +76,15 @@ int cmd_priority(struct cli *cli, const struct options *o)
         return CLI_OK;
 }
 
-static void add_account(struct cli *cli, struct table *t, struct view one)
+static void priority_add_account(struct cli *cli, struct table *t, struct view one)
 {
         (void)cli;
         table_view(t, view_get(one, "name"));
-        add_number(t, real(view_get(one, "shares")), 3);
+        priority_add_number(t, real(view_get(one, "shares")), 3);
         table_format(t, "%.1f%%", 100 * real(view_get(one, "part")));
-        add_number(t, real(view_get(one, "usage_s")) / 3600, 2);
-        add_number(t, real(view_get(one, "mean_cpus")), 2);
-        add_number(t, real(view_get(one, "cpus")), 2);
+        priority_add_number(t, real(view_get(one, "usage_s")) / 3600, 2);
+        priority_add_number(t, real(view_get(one, "mean_cpus")), 2);
+        priority_add_number(t, real(view_get(one, "cpus")), 2);
         table_view(t, view_get(one, "running"));
         table_view(t, view_get(one, "waiting"));
 }
@@ -98,6 +98,6 @@ int cmd_shares(struct cli *cli, const struct options *o)
                                       .none = "nobody has used anything yet\n",
                                       .columns = account_columns,
                                       .column_count = sizeof(account_columns) / sizeof(account_columns[0]),
-                                      .row = add_account,
+                                      .row = priority_add_account,
                               });
 }

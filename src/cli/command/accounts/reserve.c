@@ -114,7 +114,7 @@ static void print_reservation(struct cli *cli, struct view r)
         cli_print(&out);
 }
 
-static int path_of(struct buf *out, const char *number)
+static int reserve_path_of(struct buf *out, const char *number)
 {
         uint64_t id;
 
@@ -129,7 +129,7 @@ static int reservation_show(struct cli *cli, const char *number)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf path BUF_CLEANUP = {0};
-        int code = path_of(&path, number);
+        int code = reserve_path_of(&path, number);
 
         if (code == 0)
                 code = api_get(cli, buf_z(&path), &answer);
@@ -143,7 +143,7 @@ static int reservation_end(struct cli *cli, const char *number)
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf path BUF_CLEANUP = {0};
         struct err err = {""};
-        int code = path_of(&path, number), rc;
+        int code = reserve_path_of(&path, number), rc;
 
         if (code != 0)
                 return code;
@@ -173,8 +173,8 @@ static int add_every(struct json *j, const char *text)
         return 0;
 }
 
-static int add_number(struct json *j, const struct options *o, const char *option, const char *key,
-                      int64_t scale)
+static int reserve_add_number(struct json *j, const struct options *o, const char *option, const char *key,
+                              int64_t scale)
 {
         int64_t n = options_number(o, option, -1);
 
@@ -230,7 +230,7 @@ static int add_times(struct json *j, const struct options *o)
         if (code == 0 && !options_text(o, "for"))
                 code = cli_error(CLI_USAGE, "--for is missing: how long the room is needed");
         if (code == 0)
-                code = add_number(j, o, "for", "duration_ms", 1000);
+                code = reserve_add_number(j, o, "for", "duration_ms", 1000);
         if (code == 0)
                 code = add_every(j, options_text(o, "every"));
         if (start_ms)
@@ -264,9 +264,9 @@ static int write_order(struct json *j, const struct options *o)
         add_where(j, options_text(o, "where"), options_text(o, "group"));
         code = add_times(j, o);
         if (code == 0)
-                code = add_number(j, o, "nodes", "nodes", 1);
+                code = reserve_add_number(j, o, "nodes", "nodes", 1);
         if (code == 0)
-                code = add_number(j, o, "cpus", "cpus", 1);
+                code = reserve_add_number(j, o, "cpus", "cpus", 1);
         if (code == 0)
                 code = add_memory(j, options_text(o, "memory"));
         json_close(j, '}');

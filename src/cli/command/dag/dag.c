@@ -203,7 +203,7 @@ static int watch(struct cli *cli, const struct options *o)
         return code;
 }
 
-static int import(struct cli *cli, const struct options *o)
+static int dag_import(struct cli *cli, const struct options *o)
 {
         struct buf text BUF_CLEANUP = {.max = SIM_TEXT_MAX}, dag BUF_CLEANUP = {.max = FORM_TEXT_MAX};
         const char *hurry = options_text(o, "hurry");
@@ -433,7 +433,7 @@ int cmd_dag(struct cli *cli, const struct options *o)
         if (str_eqz(what, "watch"))
                 return watch(cli, o);
         if (str_eqz(what, "import") && o->word_count == 2)
-                return import(cli, o);
+                return dag_import(cli, o);
         if (str_eqz(what, "show"))
                 return show_graph(cli, o);
         if (str_eqz(what, "rescue") && o->word_count == 2)

@@ -218,7 +218,8 @@ static void add_quoted(struct buf *out, const char *name)
 }
 
 /* Many-to-many dependencies go through a point between them. */
-static void add_arrows(struct buf *out, const struct dag_graph *g, const struct dag_link *l, size_t number)
+static void draw_add_arrows(struct buf *out, const struct dag_graph *g, const struct dag_link *l,
+                            size_t number)
 {
         const char *style = l->dashed ? " [style=dashed]" : "";
         bool point = l->parent_count > 1 && l->child_count > 1;
@@ -255,7 +256,7 @@ void dag_draw_dot(const struct dag_graph *g, struct buf *out)
                 buf_printf(out, " [fillcolor=%s, tooltip=\"%s\"];\n", row->colour, row->name);
         }
         for (size_t i = 0; i < g->link_count; i++)
-                add_arrows(out, g, &g->links[i], i);
+                draw_add_arrows(out, g, &g->links[i], i);
         buf_addz(out, "}\n");
 }
 

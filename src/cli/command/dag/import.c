@@ -110,7 +110,7 @@ static int add_node(struct import *x, struct view task)
 }
 
 /* Adds the dependencies of a task; the file may list each at both ends. */
-static int add_arrows(struct import *x, struct view task, const char *key, bool parents)
+static int import_add_arrows(struct import *x, struct view task, const char *key, bool parents)
 {
         struct view list = view_get(task, key), item;
         struct buf id BUF_CLEANUP = {0}, name BUF_CLEANUP = {0};
@@ -136,7 +136,7 @@ static int add_arrows(struct import *x, struct view task, const char *key, bool 
         return 0;
 }
 
-static int import(struct import *x)
+static int import_graph(struct import *x)
 {
         struct view task;
         size_t at = 0;
@@ -150,9 +150,9 @@ static int import(struct import *x)
                                "workflow.tasks",
                                x->file);
         for (at = 0; !rc && view_next(x->tasks, &at, &task);) {
-                rc = add_arrows(x, task, "parents", true);
+                rc = import_add_arrows(x, task, "parents", true);
                 if (!rc)
-                        rc = add_arrows(x, task, "children", false);
+                        rc = import_add_arrows(x, task, "children", false);
         }
         buf_str(x->out, buf_view(&x->arrows));
         SET_FOREACH (&x->cores, n)
@@ -179,7 +179,7 @@ int dag_import_wfcommons(const char *file, struct str text, double hurry, struct
         int rc = read_execution(&x, view_get(view_get(workflow, "execution"), "tasks"));
 
         if (!rc)
-                rc = import(&x);
+                rc = import_graph(&x);
         for (size_t at = 0; map_next(x.ran, &at, NULL, &value);)
                 free(value);
         map_free(x.ran);

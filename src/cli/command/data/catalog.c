@@ -209,7 +209,7 @@ void catalog_write_replica(struct json *j, const struct options *o, const char *
 /* ---- add */
 
 /* Adds one file from its name and the options. */
-static int add_file(struct cli *cli, const struct options *o)
+static int catalog_add_file(struct cli *cli, const struct options *o)
 {
         struct catalog_batch batch CATALOG_BATCH_CLEANUP = {.cli = cli,
                                                             .replace = options_flag(o, "replace")};
@@ -662,7 +662,7 @@ int cmd_catalog(struct cli *cli, const struct options *o)
         static const struct {
                 const char *word;
                 int (*run)(struct cli *cli, const struct options *o);
-        } actions[] = {{"add", add_file},          {"scan", catalog_scan}, {"import", catalog_import},
+        } actions[] = {{"add", catalog_add_file},  {"scan", catalog_scan}, {"import", catalog_import},
                        {"query", query},           {"show", show_files},   {"rm", rm},
                        {"verify", catalog_verify}, {"save", catalog_save}, {"datasets", datasets},
                        {"forget", forget}};

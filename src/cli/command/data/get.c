@@ -34,7 +34,7 @@ struct fetch {
         int64_t bytes;
 };
 
-static int add_file(void *arg, struct view item)
+static int get_add_file(void *arg, struct view item)
 {
         struct fetch *f = arg;
         struct buf text BUF_CLEANUP = {0};
@@ -61,7 +61,8 @@ static int add_file(void *arg, struct view item)
 static int list_id(struct fetch *f, const char *word)
 {
         struct buf path BUF_CLEANUP = {0};
-        struct api_list l = {.path = &path, .array = "files", .cursor = "after", .each = add_file, .arg = f};
+        struct api_list l = {
+                .path = &path, .array = "files", .cursor = "after", .each = get_add_file, .arg = f};
         struct err err;
 
         if (id_parse(str_of(word), &f->id, &err) != 0)

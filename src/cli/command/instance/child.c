@@ -16,7 +16,7 @@ void child_deinit(struct child *c)
         args_deinit(&c->argv);
 }
 
-static _Noreturn void become_program(const struct child *c, const char *path, pid_t parent)
+static _Noreturn void child_exec(const struct child *c, const char *path, pid_t parent)
 {
         sigset_t none;
         int null = open("/dev/null", O_RDWR);
@@ -42,7 +42,7 @@ int child_start(struct child *c, struct err *err)
         if (pid < 0)
                 return err_set(err, -errno, "%s could not be started: %s", c->name, strerror(errno));
         if (pid == 0)
-                become_program(c, path, parent);
+                child_exec(c, path, parent);
         setpgid(pid, pid); /* parent and child both set it, whichever runs first */
         c->pid = pid;
         c->started_ms = clock_boot_ms();

@@ -15,8 +15,7 @@
 #define SAID_MAX 4096
 
 /* Executes the program in place of this one. Returns an exit code when that fails. */
-static int become_program(const struct cli *cli, const char *name, const char *option,
-                          const struct options *o)
+static int program_exec(const struct cli *cli, const char *name, const char *option, const struct options *o)
 {
         struct args argv ARGS_CLEANUP = {0};
         struct buf path BUF_CLEANUP = {0};
@@ -41,13 +40,13 @@ static int become_program(const struct cli *cli, const char *name, const char *o
 
 int cmd_program(struct cli *cli, const struct options *o)
 {
-        return become_program(cli, strcmp(o->command->name, "server") == 0 ? "droverd" : "drover-agent", NULL,
-                              o);
+        return program_exec(cli, strcmp(o->command->name, "server") == 0 ? "droverd" : "drover-agent", NULL,
+                            o);
 }
 
 int cmd_backup(struct cli *cli, const struct options *o)
 {
-        return become_program(cli, "droverd", "--backup", o);
+        return program_exec(cli, "droverd", "--backup", o);
 }
 
 int program_check_config(struct cli *cli, const char *file)
@@ -57,7 +56,7 @@ int program_check_config(struct cli *cli, const char *file)
 
         if (!cli->dir && !getenv("DROVER_DIR"))
                 cli->dir = "."; /* only the file matters */
-        return become_program(cli, "droverd", "--check-config", &o);
+        return program_exec(cli, "droverd", "--check-config", &o);
 }
 
 int program_checks_settings(const char *dir, struct err *err)
@@ -101,5 +100,5 @@ int program_checks_settings(const char *dir, struct err *err)
 
 int cmd_restore(struct cli *cli, const struct options *o)
 {
-        return become_program(cli, "droverd", "--restore", o);
+        return program_exec(cli, "droverd", "--restore", o);
 }

@@ -26,7 +26,7 @@ struct listing {
         struct table table;
 };
 
-static int add_job(void *arg, struct view job)
+static int history_add_job(void *arg, struct view job)
 {
         struct listing *l = arg;
         struct table *t = &l->table;
@@ -93,7 +93,7 @@ int cmd_history(struct cli *cli, const struct options *o)
                                                 .array = "jobs",
                                                 .cursor = "before",
                                                 .limit = limit,
-                                                .each = add_job,
+                                                .each = history_add_job,
                                                 .arg = &l});
         if (code == 0 && !cli->json) {
                 struct buf out BUF_CLEANUP = {0};

@@ -225,7 +225,7 @@ static void add_job_row(struct listing *l, const struct job_row *j)
         table_view(t, j->hold_reason);
 }
 
-static int add_job(void *arg, struct view job)
+static int queue_add_job(void *arg, struct view job)
 {
         struct listing *l = arg;
         struct job_row j;
@@ -367,7 +367,7 @@ int cmd_queue(struct cli *cli, const struct options *o)
                                                 .cursor = wants_failed(o) ? "before" : "after",
                                                 .whole = !wants_failed(o),
                                                 .limit = options_number(o, "limit", 0),
-                                                .each = jobs ? add_job : add_request,
+                                                .each = jobs ? queue_add_job : add_request,
                                                 .arg = &l});
         if (code == 0 && !cli->json) {
                 add_range(&l);

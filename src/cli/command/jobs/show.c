@@ -121,7 +121,7 @@ static void add_when(struct cli *cli, struct table *t, const char *label, struct
 }
 
 /* Adds "5 jobs: 2 idle, 3 running". */
-static void add_counts(struct table *t, struct view root)
+static void show_add_counts(struct table *t, struct view root)
 {
         static const char *const states[] = {"idle",      "waiting", "running", "held",
                                              "completed", "failed",  "removed"};
@@ -166,7 +166,7 @@ static void print_request(struct cli *cli, struct view root)
         buf_reset(&text);
         view_text(view_get(root, "batch"), &text);
         add_field(&t, "name", buf_view(&text));
-        add_counts(&t, root);
+        show_add_counts(&t, root);
         buf_reset(&text);
         view_text(view_get(root, "owner"), &text);
         add_field(&t, "owner", buf_view(&text));

@@ -105,7 +105,7 @@ struct several {
         size_t count;
 };
 
-static int add_job(void *arg, struct view item)
+static int tail_add_job(void *arg, struct view item)
 {
         struct several *s = arg;
 
@@ -138,7 +138,7 @@ static int tail_several(const struct tail *t, const char *ids)
                                                            .array = "jobs",
                                                            .cursor = i == 1 ? "before" : "after",
                                                            .limit = JOBS,
-                                                           .each = add_job,
+                                                           .each = tail_add_job,
                                                            .arg = &s});
         }
         if (code == 0 && s.count == 0)

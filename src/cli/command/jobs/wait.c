@@ -62,7 +62,7 @@ static void read_counts(struct view root, struct counts *ret)
         };
 }
 
-static void add_counts(struct buf *out, const struct counts *c)
+static void wait_add_counts(struct buf *out, const struct counts *c)
 {
         static const struct {
                 const char *name;
@@ -123,7 +123,7 @@ static void draw(struct waiting *s)
         struct buf text BUF_CLEANUP = {0}, line BUF_CLEANUP = {0};
         unsigned width = terminal_width(), room;
 
-        add_counts(&text, &s->now);
+        wait_add_counts(&text, &s->now);
         add_pace(s, &text);
         buf_addz(&text, "  ");
         human_duration(&text, clock_boot_ms() - s->began_ms);
@@ -190,7 +190,7 @@ static void show_progress(struct waiting *s)
         if (s->live) {
                 draw(s);
         } else if (!s->now.done && now_ms - s->line_ms >= LINE_MS) {
-                add_counts(&text, &s->now);
+                wait_add_counts(&text, &s->now);
                 add_pace(s, &text);
                 fprintf(stderr, "%s\n", buf_z(&text));
                 s->line_ms = now_ms;
@@ -372,7 +372,7 @@ static void print_end(struct waiting *s, int code, struct buf *last)
                 buf_str(&out, buf_view(last));
         } else if (code == CLI_TIMEOUT) {
                 cli_note("timed out after %lld s", (long long)s->w->timeout_s);
-                add_counts(&out, &s->now);
+                wait_add_counts(&out, &s->now);
         } else if (code == CLI_HELD) {
                 if (s->now.held > 0)
                         add_held_ids(s, &held);
@@ -386,9 +386,9 @@ static void print_end(struct waiting *s, int code, struct buf *last)
                 if (s->for_memory)
                         cli_note("with more memory: drover edit %s memory=SIZE, then drover release %s",
                                  buf_z(&held), buf_z(&held));
-                add_counts(&out, &s->now);
+                wait_add_counts(&out, &s->now);
         } else if (code == CLI_FAILED && !s->now.done) {
-                add_counts(&out, &s->now);
+                wait_add_counts(&out, &s->now);
         } else if (code == CLI_OK && s->now.handled) {
                 human_count(&out, s->now.jobs, "job", "jobs");
                 buf_printf(&out, ": %lld failed, and others decided that the graph succeeded",

@@ -116,7 +116,7 @@ static void add_queue(struct cli *cli, struct table *t, struct view agent, struc
         add_limits(t, view_get(queue, "limits"));
 }
 
-static int revoke(struct cli *cli, const char *name)
+static int agents_revoke(struct cli *cli, const char *name)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct err err = {""};
@@ -217,7 +217,7 @@ int cmd_agents(struct cli *cli, const struct options *o)
         if (o->word_count >= 3 && strcmp(o->words[0], "wish") == 0)
                 return wish(cli, o->words[1], o->words + 2, o->word_count - 2);
         if (o->word_count == 2 && strcmp(o->words[0], "revoke") == 0)
-                return revoke(cli, o->words[1]);
+                return agents_revoke(cli, o->words[1]);
         if (o->word_count == 2 && strcmp(o->words[0], "drain") == 0)
                 return drain(cli, o->words[1], options_text(o, "reason"), true);
         if (o->word_count == 2 && strcmp(o->words[0], "resume") == 0)

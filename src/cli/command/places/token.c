@@ -113,7 +113,7 @@ static int list_tokens(struct cli *cli)
         return CLI_OK;
 }
 
-static int revoke(struct cli *cli, const char *id)
+static int token_revoke(struct cli *cli, const char *id)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf path BUF_CLEANUP = {0};
@@ -147,7 +147,7 @@ int cmd_token(struct cli *cli, const struct options *o)
                 return cli_error(CLI_USAGE, "unexpected argument \"%s\": drover token %s", o->words[1],
                                  o->command->usage);
         if (is_revoke)
-                return revoke(cli, o->words[1]);
+                return token_revoke(cli, o->words[1]);
         if (str_eqz(what, "agent") || str_eqz(what, "user"))
                 return make_token(cli, o, str_eqz(what, "agent"));
         if (str_eqz(what, "list"))

@@ -474,7 +474,7 @@ static void say_unread(const struct options *o)
                 cli_note("standard input is a pipe, and is passed on with --input - only");
 }
 
-static int submit(struct run *r, struct submit *s)
+static int run_submit(struct run *r, struct submit *s)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         int code = submit_read(s);
@@ -632,7 +632,7 @@ static int run_on_terminal(struct cli *cli, const struct options *o)
                 agent_check_queue(cli, options_text(o, "queue"));
         if (code == 0 && options_flag(o, "print"))
                 submit_print(&s);
-        else if (code == 0 && (code = submit(&r, &s)) == 0)
+        else if (code == 0 && (code = run_submit(&r, &s)) == 0)
                 code = stay_on_terminal(&r, o);
         submit_deinit(&s);
         free(job.words);
@@ -673,7 +673,7 @@ int cmd_run(struct cli *cli, const struct options *o)
                 agent_check_queue(cli, options_text(o, "queue"));
         if (code == 0 && options_flag(o, "print"))
                 submit_print(&s);
-        else if (code == 0 && (code = submit(&r, &s)) == 0)
+        else if (code == 0 && (code = run_submit(&r, &s)) == 0)
                 code = stay(&r);
         submit_deinit(&s);
         if (!r.verdict || r.verdict->ended || r.verdict->unread)

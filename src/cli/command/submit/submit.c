@@ -52,7 +52,7 @@ static void leave_files(struct submit *s, const struct options *o, const struct 
                                    report.n ? buf_z(&report) : NULL);
 }
 
-static int submit(struct submit *s, const struct options *o)
+static int submit_checked(struct submit *s, const struct options *o)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf out BUF_CLEANUP = {0}, id BUF_CLEANUP = {0};
@@ -324,7 +324,7 @@ int cmd_submit(struct cli *cli, const struct options *o)
         if (code == 0 && options_flag(o, "hold"))
                 s.form.hold = true;
         if (code == 0)
-                code = options_flag(o, "dry-run") ? dry_run(&s) : submit(&s, o);
+                code = options_flag(o, "dry-run") ? dry_run(&s) : submit_checked(&s, o);
         submit_deinit(&s);
         return code;
 }

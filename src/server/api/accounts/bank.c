@@ -17,7 +17,7 @@
 #define LIEN_MS           3600000ll
 #define NUMBER_MAX        4000000000000ll /* limit of times in milliseconds, and of requested amounts */
 
-static void state_free(void *arg)
+static void bank_state_free(void *arg)
 {
         json_decref(arg);
 }
@@ -639,6 +639,6 @@ void api_bank_order(struct server *s, struct call *c)
         if (!doc)
                 return;
         c->state = doc;
-        c->state_free = state_free;
+        c->state_free = bank_state_free;
         call_core(c, carry_out);
 }

@@ -57,7 +57,7 @@ static int by_requests(const void *a, const void *b)
         return strcmp(x->key, y->key);
 }
 
-static void write_sums(struct call *c, const struct summing *x)
+static void keywords_write_sums(struct call *c, const struct summing *x)
 {
         struct json j = {.out = &c->out};
 
@@ -93,7 +93,7 @@ static void sum_keywords(struct server *s, struct call *c)
                 keywords_each(s->keywords, (int64_t)from_ms, (int64_t)to_ms, on_count, &x);
                 if (x.count > 1)
                         qsort(x.sums, x.count, sizeof(*x.sums), by_requests);
-                write_sums(c, &x);
+                keywords_write_sums(c, &x);
                 call_reply(c);
         }
         for (size_t i = 0; i < x.count; i++)

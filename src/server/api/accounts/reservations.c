@@ -15,7 +15,7 @@
 #define WHERE_MAX  65536u
 #define NUMBER_MAX 4000000000000ll
 
-static void state_free(void *arg)
+static void reservations_state_free(void *arg)
 {
         json_decref(arg);
 }
@@ -326,7 +326,7 @@ void api_reservation_new(struct server *s, struct call *c)
         if (!doc)
                 return;
         c->state = doc;
-        c->state_free = state_free;
+        c->state_free = reservations_state_free;
         call_core(c, make_reservation);
 }
 

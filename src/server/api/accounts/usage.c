@@ -40,7 +40,7 @@ struct report {
         struct buf next;
 };
 
-static void state_free(void *arg)
+static void usage_state_free(void *arg)
 {
         struct report *r = arg;
 
@@ -151,7 +151,7 @@ static int by_key(const void *a, const void *b)
         return strcmp((*x)->key, (*y)->key);
 }
 
-static void write_sums(struct json *j, const struct report *r, const struct sums *s)
+static void usage_write_sums(struct json *j, const struct report *r, const struct sums *s)
 {
         struct str rest = str_of(s->key), value;
 
@@ -193,7 +193,7 @@ static void write_report(struct server *s, struct call *c)
         json_key(&j, "groups");
         json_open(&j, '[');
         for (size_t i = 0; i < r->count; i++)
-                write_sums(&j, r, r->sums[i]);
+                usage_write_sums(&j, r, r->sums[i]);
         json_close(&j, ']');
         json_close(&j, '}');
         call_reply(c);
@@ -241,7 +241,7 @@ static void read_sums(struct server *s, struct call *c)
 
 static struct report *report_begin(struct call *c)
 {
-        struct report *r = call_state(c, sizeof(*r), state_free);
+        struct report *r = call_state(c, sizeof(*r), usage_state_free);
 
         r->call = c;
         r->to_ms = TIME_MAX;

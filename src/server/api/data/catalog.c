@@ -122,7 +122,7 @@ static void write_value(struct json *j, const struct catalog_value *v)
         }
 }
 
-static void write_file(struct json *j, const struct catalog_file *f, bool meta)
+static void catalog_write_file(struct json *j, const struct catalog_file *f, bool meta)
 {
         json_open(j, '{');
         json_kstr(j, "name", f->name);
@@ -158,7 +158,7 @@ static int on_file(void *arg, const struct catalog_file *file)
 {
         struct find *f = arg;
 
-        write_file(&f->json, file, f->how.meta);
+        catalog_write_file(&f->json, file, f->how.meta);
         return f->call->out.n > PAGE_BYTES;
 }
 

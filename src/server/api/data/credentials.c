@@ -22,7 +22,7 @@ struct put {
         uint64_t request; /* 0: a credential of the caller */
 };
 
-static void state_free(void *arg)
+static void credentials_state_free(void *arg)
 {
         struct put *p = arg;
 
@@ -164,7 +164,7 @@ static void start_put(struct call *c, uint64_t request)
 
         if (!doc)
                 return;
-        p = call_state(c, sizeof(*p), state_free);
+        p = call_state(c, sizeof(*p), credentials_state_free);
         p->doc = doc;
         p->type = call_json_text(doc, "type");
         p->data = call_json_text(doc, "data");

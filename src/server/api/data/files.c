@@ -37,7 +37,7 @@ struct files {
         bool started;
 };
 
-static void state_free(void *arg)
+static void files_state_free(void *arg)
 {
         struct files *f = arg;
 
@@ -48,7 +48,7 @@ static void state_free(void *arg)
 
 static struct files *files_new(struct call *c)
 {
-        struct files *f = call_state(c, sizeof(*f), state_free);
+        struct files *f = call_state(c, sizeof(*f), files_state_free);
 
         f->fd = -1;
         f->call = c;
@@ -60,7 +60,7 @@ static struct str text(const json_t *o, const char *key)
         return call_json_text(o, key);
 }
 
-static void write_file(struct json *j, const struct row *r, const json_t *file)
+static void files_write_file(struct json *j, const struct row *r, const json_t *file)
 {
         char id[48];
 
@@ -97,7 +97,7 @@ static int on_row(void *arg, uint64_t row, const struct past_job *h)
         ad = json_loadb(r.ad.p, r.ad.n, 0, NULL);
         json_array_foreach (json_object_get(ad, "DroverOutputs"), i, file) {
                 if (f->j.out)
-                        write_file(&f->j, &r, file);
+                        files_write_file(&f->j, &r, file);
                 if (f->name.n && str_eq(text(file, "Name"), f->name))
                         snprintf(f->hash, sizeof(f->hash), STR_FMT, STR_ARG(text(file, "Sha256")));
         }

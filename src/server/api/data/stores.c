@@ -111,7 +111,7 @@ void api_stores(struct server *s, struct call *c)
 
 /* ---- changes */
 
-static void state_free(void *p)
+static void stores_state_free(void *p)
 {
         json_decref(p);
 }
@@ -173,7 +173,7 @@ void api_store_set(struct server *s, struct call *c)
         if (!doc)
                 return;
         c->state = doc;
-        c->state_free = state_free;
+        c->state_free = stores_state_free;
         if ((used == NULL) == (json_object_get(doc, "release") == NULL) ||
             (used && (!json_is_integer(used) || json_integer_value(used) < 0)))
                 call_fail(c, 400, "bad_request", "one of release, a lot's name, and used_bytes, a number");

@@ -60,7 +60,7 @@ static bool to_running(const struct act *x)
         return x->action == CORE_ACT_SIGNAL || x->action == CORE_ACT_CHECKPOINT;
 }
 
-static void state_free(void *arg)
+static void actions_state_free(void *arg)
 {
         struct act *x = arg;
 
@@ -73,7 +73,7 @@ static void state_free(void *arg)
         free(x);
 }
 
-static void write_reply(struct server *s, struct call *c)
+static void actions_write_reply(struct server *s, struct call *c)
 {
         struct act *x = c->state;
         struct json j = {.out = &c->out};
@@ -274,7 +274,7 @@ static void finish(struct call *c)
                 call_fail(c, 404, "not_found", STR_FMT ": " STR_FMT, STR_ARG(x->failures[0].id),
                           STR_ARG(x->failures[0].message));
         else
-                call_io(c, write_reply);
+                call_io(c, actions_write_reply);
 }
 
 /* Runs one slice: the named ids, or with only a constraint every request with jobs in the queue. */
@@ -347,7 +347,7 @@ void api_action(struct server *s, struct call *c)
         (void)s;
         if (!doc)
                 return;
-        x = call_state(c, sizeof(*x), state_free);
+        x = call_state(c, sizeof(*x), actions_state_free);
         x->doc = doc;
         name = call_json_text(x->doc, "action");
         for (i = 0; i < sizeof(actions) / sizeof(actions[0]) && !str_eqz(name, actions[i].name); i++)

@@ -27,7 +27,7 @@ struct feed {
         struct arena arena;
 };
 
-static void state_free(void *arg)
+static void events_state_free(void *arg)
 {
         struct feed *f = arg;
 
@@ -94,13 +94,13 @@ static void write_feed(struct server *s, struct call *c)
         call_reply(c);
 }
 
-static void ask_reader(struct server *s, struct call *c);
+static void events_ask_reader(struct server *s, struct call *c);
 
-static void woken(struct server *s, struct call *c)
+static void events_woken(struct server *s, struct call *c)
 {
         (void)s;
         c->when = TURN_NOW;
-        call_io(c, ask_reader);
+        call_io(c, events_ask_reader);
 }
 
 /* Core thread: keeps the caller's events. If there is none, waits for more. */
@@ -122,16 +122,16 @@ static void sift(struct server *s, struct call *c)
         f->count = n;
         c->when = TURN_NOW; /* the records that were read are durable */
         if (n == 0 && f->full)
-                call_io(c, ask_reader);
+                call_io(c, events_ask_reader);
         else if (n || now >= f->deadline_ms)
                 call_io(c, write_feed);
         else if (in_vain)
                 waits_park(s, c, NULL, now + REST_MS < f->deadline_ms ? REST_MS : f->deadline_ms - now,
-                           woken);
+                           events_woken);
         else if (f->after < atomic_load(&s->durable_seq))
-                call_io(c, ask_reader);
+                call_io(c, events_ask_reader);
         else
-                waits_park_durable(s, c, f->deadline_ms - now, woken);
+                waits_park_durable(s, c, f->deadline_ms - now, events_woken);
 }
 
 static int on_record(void *arg, uint64_t seq, struct str record, struct err *err)
@@ -169,7 +169,7 @@ static void read_events(struct server *s, struct call *c)
                 call_core(c, sift);
 }
 
-static void ask_reader(struct server *s, struct call *c)
+static void events_ask_reader(struct server *s, struct call *c)
 {
         (void)s;
         call_reader(c, read_events);
@@ -177,7 +177,7 @@ static void ask_reader(struct server *s, struct call *c)
 
 void api_events(struct server *s, struct call *c)
 {
-        struct feed *f = call_state(c, sizeof(*f), state_free);
+        struct feed *f = call_state(c, sizeof(*f), events_state_free);
         uint64_t timeout_ms = 0;
 
         (void)s;

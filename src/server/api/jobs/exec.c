@@ -28,7 +28,7 @@ struct exec {
         struct streams_chunk said;
 };
 
-static void state_free(void *arg)
+static void exec_state_free(void *arg)
 {
         struct exec *x = arg;
 
@@ -66,7 +66,7 @@ static void reply_input(struct server *s, struct call *c)
         call_reply(c);
 }
 
-static void park(struct server *s, struct call *c, call_fn *then)
+static void exec_park(struct server *s, struct call *c, call_fn *then)
 {
         const struct exec *x = c->state;
         struct id id = {.request = STREAMS_WATCH(x->number)};
@@ -86,7 +86,7 @@ static bool take_answer(struct server *s, struct call *c, call_fn *answered)
         if (streams_take(s, x->number, &x->said))
                 return true;
         if (clock_boot_ms() < x->until_ms) {
-                park(s, c, answered);
+                exec_park(s, c, answered);
                 return false;
         }
         streams_drop(s, x->number);
@@ -94,11 +94,11 @@ static bool take_answer(struct server *s, struct call *c, call_fn *answered)
         return false;
 }
 
-static void answered(struct server *s, struct call *c)
+static void exec_answered(struct server *s, struct call *c)
 {
         struct exec *x = c->state;
 
-        if (!take_answer(s, c, answered))
+        if (!take_answer(s, c, exec_answered))
                 return;
         if (x->said.unknown)
                 call_fail(c, 409, "no_command", "its agent has gone away");
@@ -122,7 +122,7 @@ static void input_answered(struct server *s, struct call *c)
 }
 
 /* Finds the job, if the caller may use it and it runs. Returns false if the call has ended. */
-static bool find_job(struct server *s, struct call *c, struct core_job *ret)
+static bool exec_find_job(struct server *s, struct call *c, struct core_job *ret)
 {
         const struct exec *x = c->state;
         struct core_request r;
@@ -155,21 +155,21 @@ static void wait_for(struct server *s, struct call *c, int64_t timeout_ms, call_
                 return;
         }
         x->until_ms = clock_boot_ms() + timeout_ms;
-        park(s, c, then);
+        exec_park(s, c, then);
 }
 
-static void ask_agent(struct server *s, struct call *c)
+static void exec_ask_agent(struct server *s, struct call *c)
 {
         struct exec *x = c->state;
         struct streams_question q = {.request = x->request, .member = x->member};
         struct core_job job;
 
-        if (!find_job(s, c, &job))
+        if (!exec_find_job(s, c, &job))
                 return;
         q.agent = job.agent;
         q.fence = x->fence = job.fence;
         x->number = streams_exec(s, c->who, &q, &x->command, &x->exec);
-        wait_for(s, c, ANSWER_MS, answered);
+        wait_for(s, c, ANSWER_MS, exec_answered);
 }
 
 static void bring(struct server *s, struct call *c)
@@ -179,7 +179,7 @@ static void bring(struct server *s, struct call *c)
                 .request = x->request, .member = x->member, .fence = x->fence, .exec = x->exec};
         struct core_job job;
 
-        if (!find_job(s, c, &job))
+        if (!exec_find_job(s, c, &job))
                 return;
         if (job.fence != x->fence) {
                 call_fail(c, 404, "not_found",
@@ -268,7 +268,7 @@ static bool read_input(struct call *c, struct exec *x, const json_t *doc)
 
 static struct exec *begin_exec(struct call *c)
 {
-        struct exec *x = call_state(c, sizeof(*x), state_free);
+        struct exec *x = call_state(c, sizeof(*x), exec_state_free);
 
         if (ids_parse_job(c->param[0], &x->request, &x->member) == 0)
                 return x;
@@ -283,7 +283,7 @@ void api_job_exec(struct server *s, struct call *c)
 
         (void)s;
         if (doc && read_words(c, x, doc) && read_terminal(c, doc, &x->command))
-                call_core(c, ask_agent);
+                call_core(c, exec_ask_agent);
         json_decref(doc);
 }
 

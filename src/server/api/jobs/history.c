@@ -27,7 +27,7 @@ struct history {
         struct call *call;
 };
 
-static void state_free(void *arg)
+static void history_state_free(void *arg)
 {
         struct history *h = arg;
 
@@ -37,7 +37,7 @@ static void state_free(void *arg)
         free(h);
 }
 
-static void write_reply(struct server *s, struct call *c)
+static void history_write_reply(struct server *s, struct call *c)
 {
         struct history *h = c->state;
         struct json j = {.out = &c->out};
@@ -64,7 +64,7 @@ static bool is_named(const struct history *h, uint64_t request, uint32_t member)
         return h->ids.count == 0;
 }
 
-static int on_row(void *arg, uint64_t row, const struct past_job *r)
+static int history_on_row(void *arg, uint64_t row, const struct past_job *r)
 {
         struct history *h = arg;
 
@@ -102,19 +102,19 @@ static void read_rows(struct server *s, struct call *c)
                 call_fail(c, 400, "bad_constraint", "constraint: %s", err.text);
                 return;
         }
-        r = store_history_query(s->store, &q, on_row, h, &err);
+        r = store_history_query(s->store, &q, history_on_row, h, &err);
         constraint_end(&h->filter);
         if (r < 0)
                 call_fail_err(c, 500, "store", &err);
         else if (h->filter.error)
                 call_fail(c, 400, "constraint_limit", "%s", h->filter.error);
         else
-                call_io(c, write_reply);
+                call_io(c, history_write_reply);
 }
 
 void api_history(struct server *s, struct call *c)
 {
-        struct history *h = call_state(c, sizeof(*h), state_free);
+        struct history *h = call_state(c, sizeof(*h), history_state_free);
         struct str ids = call_query(c, "id"), owner = call_query(c, "owner");
         struct err err = {0};
 

@@ -11,7 +11,7 @@ struct touch {
         struct core_delegation hop;
 };
 
-static void state_free(void *arg)
+static void hop_state_free(void *arg)
 {
         struct touch *t = arg;
 
@@ -27,7 +27,7 @@ static struct touch *start_touch(struct call *c)
 
         if (!doc)
                 return NULL;
-        t = call_state(c, sizeof(*t), state_free);
+        t = call_state(c, sizeof(*t), hop_state_free);
         t->doc = doc;
         if (str_to_u64(c->param[0], &t->request) == 0)
                 return t;

@@ -17,14 +17,14 @@ struct job {
         bool past_found;
 };
 
-static void not_found(struct call *c)
+static void job_not_found(struct call *c)
 {
         struct job *x = c->state;
 
         call_fail(c, 404, "not_found", "there is no job %llu.%u", (unsigned long long)x->request, x->member);
 }
 
-static void ask_past(struct server *s, struct call *c)
+static void job_ask_past(struct server *s, struct call *c)
 {
         struct job *x = c->state;
 
@@ -33,7 +33,7 @@ static void ask_past(struct server *s, struct call *c)
 }
 
 /* Core thread: checks that the job exists and that the caller may see it. */
-static void find_job(struct server *s, struct call *c)
+static void job_find_job(struct server *s, struct call *c)
 {
         struct job *x = c->state;
         struct core_request r;
@@ -41,15 +41,15 @@ static void find_job(struct server *s, struct call *c)
 
         if (core_request_get(s->core, x->request, &r) != 0) {
                 if (x->past && x->request <= core_request_last(s->core))
-                        call_io(c, ask_past);
+                        call_io(c, job_ask_past);
                 else
-                        not_found(c);
+                        job_not_found(c);
                 return;
         }
         if (!call_may(c, r.owner) || core_job_get(s->core, x->request, x->member, &j) != 0)
-                not_found(c);
+                job_not_found(c);
         else if (x->past && (j.state == JOB_COMPLETED || j.state == JOB_REMOVED))
-                call_io(c, ask_past);
+                call_io(c, job_ask_past);
         else
                 x->there(s, c);
 }
@@ -64,7 +64,7 @@ static void start_job_call(struct call *c, call_fn *there, call_fn *past)
                 call_fail(c, 404, "not_found", "'" STR_FMT "' is not a job: write 7.42",
                           STR_ARG(c->param[0]));
         else
-                call_core(c, find_job);
+                call_core(c, job_find_job);
 }
 
 /* ---- the complete ad */
@@ -79,7 +79,7 @@ static void write_row(struct server *s, struct call *c)
         call_reply(c);
 }
 
-static void make_row(struct server *s, struct call *c)
+static void job_make_row(struct server *s, struct call *c)
 {
         struct job *x = c->state;
         struct row_maker m;
@@ -101,9 +101,9 @@ static void make_unfiled(struct server *s, struct call *c)
         struct job *x = c->state;
 
         if (core_job_get(s->core, x->request, x->member, &j) == 0)
-                make_row(s, c);
+                job_make_row(s, c);
         else
-                not_found(c);
+                job_not_found(c);
 }
 
 static void read_row(struct server *s, struct call *c)
@@ -115,7 +115,7 @@ static void read_row(struct server *s, struct call *c)
         if (!jobs_fill_past(s, &c->arena, &x->row, true, STR_NONE))
                 call_core(c, make_unfiled); /* the job has ended, and its row is not written yet */
         else if (!call_may(c, x->row.owner))
-                not_found(c);
+                job_not_found(c);
         else
                 call_io(c, write_row);
 }
@@ -123,7 +123,7 @@ static void read_row(struct server *s, struct call *c)
 void api_job(struct server *s, struct call *c)
 {
         (void)s;
-        start_job_call(c, make_row, read_row);
+        start_job_call(c, job_make_row, read_row);
 }
 
 /* ---- the log */
@@ -218,7 +218,7 @@ static void read_log(struct server *s, struct call *c)
                 return;
         }
         if (!call_may(c, x->row.owner)) {
-                not_found(c);
+                job_not_found(c);
                 return;
         }
         ad = json_loadb(x->row.ad.p, x->row.ad.n, 0, NULL);

@@ -34,7 +34,7 @@ struct listing {
         bool end, more, comma;
 };
 
-static void state_free(void *arg)
+static void jobs_state_free(void *arg)
 {
         struct listing *l = arg;
 
@@ -73,7 +73,8 @@ static void wanted_members(struct server *s, const struct listing *l, uint64_t r
 }
 
 /* Adds the job if it meets the constraint. */
-static void add_job(struct server *s, struct call *c, struct filter *f, uint64_t request, uint32_t member)
+static void jobs_add_job(struct server *s, struct call *c, struct filter *f, uint64_t request,
+                         uint32_t member)
 {
         struct listing *l = c->state;
         struct row *r = &l->rows[l->count];
@@ -117,7 +118,7 @@ static bool list_request(struct server *s, struct call *c, struct filter *f, uin
                 set_keep_all(&members, only);
         for (uint64_t m = set_next(&members, l->member); m != SET_END && !full;
              m = set_next(&members, m + 1)) {
-                add_job(s, c, f, request, (uint32_t)m);
+                jobs_add_job(s, c, f, request, (uint32_t)m);
                 l->member = m + 1;
                 full = slice_full(l, f) || l->filter.error ||
                        ((++looked % 64 == 0 || with_ads) && clock_mono_ns() > f->end_ns);
@@ -161,7 +162,7 @@ static void list_all(struct server *s, struct call *c, struct filter *f)
         l->end = l->request == 0;
 }
 
-static void write_slice(struct server *s, struct call *c);
+static void jobs_write_slice(struct server *s, struct call *c);
 
 /* Reader thread: takes a row of a finished job. */
 static int on_history(void *arg, uint64_t row, const struct past_job *h)
@@ -243,10 +244,10 @@ static void fill_past(struct server *s, struct call *c)
                 if (q.member_end)
                         store_history_query(s->store, &q, on_run, &f, NULL);
         }
-        call_io(c, write_slice);
+        call_io(c, jobs_write_slice);
 }
 
-static void ask_past(struct server *s, struct call *c)
+static void jobs_ask_past(struct server *s, struct call *c)
 {
         (void)s;
         call_reader(c, fill_past);
@@ -264,7 +265,7 @@ static void check_named(struct server *s, struct call *c, const struct listing *
         }
 }
 
-static void slice(struct server *s, struct call *c)
+static void jobs_slice(struct server *s, struct call *c)
 {
         struct listing *l = c->state;
         struct filter f = {.end_ns = clock_mono_ns() + SLICE_NS};
@@ -293,12 +294,12 @@ static void slice(struct server *s, struct call *c)
         if (l->filter.error && !c->chunked)
                 call_fail(c, 400, "constraint_limit", "%s", l->filter.error);
         else
-                call_io(c, l->more ? ask_past : write_slice);
+                call_io(c, l->more ? jobs_ask_past : jobs_write_slice);
 }
 
 /* ---- I/O thread */
 
-static void write_slice(struct server *s, struct call *c)
+static void jobs_write_slice(struct server *s, struct call *c)
 {
         struct listing *l = c->state;
         struct json j = {.out = &c->out, .comma = l->comma};
@@ -325,7 +326,7 @@ static void write_slice(struct server *s, struct call *c)
                 }
                 buf_addz(&c->out, "}");
         }
-        call_chunk(c, last, slice);
+        call_chunk(c, last, jobs_slice);
 }
 
 static bool read_states(struct call *c, struct str text, uint32_t *ret, bool *ret_left)
@@ -377,7 +378,7 @@ static bool read_after(struct call *c, struct listing *l)
 
 void api_jobs(struct server *s, struct call *c)
 {
-        struct listing *l = call_state(c, sizeof(*l), state_free);
+        struct listing *l = call_state(c, sizeof(*l), jobs_state_free);
         struct str ids = call_query(c, "id"), states = call_query(c, "state");
         struct err err = {0};
 
@@ -400,5 +401,5 @@ void api_jobs(struct server *s, struct call *c)
         l->constraint = call_query(c, "constraint");
         l->names = call_query(c, "attributes");
         l->rows = mem_array(NULL, SLICE_JOBS, sizeof(*l->rows));
-        call_yield(c, slice);
+        call_yield(c, jobs_slice);
 }

@@ -39,7 +39,7 @@ struct output {
         struct streams_chunk chunk;
 };
 
-static void state_free(void *arg)
+static void output_state_free(void *arg)
 {
         struct output *x = arg;
 
@@ -49,7 +49,7 @@ static void state_free(void *arg)
         free(x);
 }
 
-static void not_found(struct call *c)
+static void output_not_found(struct call *c)
 {
         call_fail(c, 404, "not_found", "there is no job " STR_FMT, STR_ARG(c->param[0]));
 }
@@ -69,7 +69,7 @@ static void write_stream(struct json *j, const char *name, uint64_t offset, stru
         json_close(j, '}');
 }
 
-static void write_reply(struct server *s, struct call *c)
+static void output_write_reply(struct server *s, struct call *c)
 {
         struct output *x = c->state;
         struct json j = {.out = &c->out};
@@ -98,7 +98,7 @@ static void write_reply(struct server *s, struct call *c)
 
 static void reply_output(struct call *c)
 {
-        call_io(c, write_reply);
+        call_io(c, output_write_reply);
 }
 
 /* Replies without new output; the offsets stay. */
@@ -114,11 +114,11 @@ static void reply_empty(struct call *c)
 /* ---- asking the agent */
 
 static void read_output(struct server *s, struct call *c);
-static void ask_reader(struct server *s, struct call *c);
+static void output_ask_reader(struct server *s, struct call *c);
 static void give_tail(struct server *s, struct call *c);
 
 /* Parks the call until the job has an event, but at most for most_ms. */
-static void park(struct server *s, struct call *c, int64_t most_ms)
+static void output_park(struct server *s, struct call *c, int64_t most_ms)
 {
         const struct output *x = c->state;
         int64_t left = x->until_ms - clock_boot_ms();
@@ -136,7 +136,7 @@ static bool some(const struct streams_chunk *k)
         return k->bytes[0].n > 0 || k->bytes[1].n > 0;
 }
 
-static void answered(struct server *s, struct call *c);
+static void output_answered(struct server *s, struct call *c);
 
 static void park_asked(struct server *s, struct call *c)
 {
@@ -146,7 +146,7 @@ static void park_asked(struct server *s, struct call *c)
         const struct ids ids = {.items = watched, .count = x->tail_read ? 1 : 2};
         uint64_t number = x->number;
 
-        if (!waits_park(s, c, &ids, left, answered))
+        if (!waits_park(s, c, &ids, left, output_answered))
                 streams_drop(s, number);
 }
 
@@ -159,7 +159,7 @@ static bool still_there(struct server *s, const struct output *x)
                                 job.fence == x->fence);
 }
 
-static void answered(struct server *s, struct call *c)
+static void output_answered(struct server *s, struct call *c)
 {
         struct output *x = c->state;
         bool late = clock_boot_ms() >= x->until_ms + ANSWER_MS;
@@ -185,7 +185,7 @@ static void answered(struct server *s, struct call *c)
                 else if (!still_there(s, x))
                         read_output(s, c);
                 else
-                        park(s, c, PAUSE_MS);
+                        output_park(s, c, PAUSE_MS);
                 return;
         }
         x->over = x->chunk.over;
@@ -201,10 +201,10 @@ static void answered(struct server *s, struct call *c)
         else if (x->over)
                 read_output(s, c); /* the job may have ended in the turn that brought this answer */
         else
-                park(s, c, PAUSE_MS);
+                output_park(s, c, PAUSE_MS);
 }
 
-static bool ask_agent(struct server *s, struct call *c, const char *agent)
+static bool output_ask_agent(struct server *s, struct call *c, const char *agent)
 {
         struct output *x = c->state;
         int64_t left = x->until_ms - clock_boot_ms();
@@ -242,7 +242,7 @@ static void begin_attempt(struct output *x, uint32_t fence)
 static void look_in_store(struct call *c)
 {
         c->when = TURN_DURABLE;
-        call_io(c, ask_reader);
+        call_io(c, output_ask_reader);
 }
 
 static void look_ended(struct server *s, struct call *c)
@@ -266,7 +266,7 @@ static void look_waiting(struct server *s, struct call *c)
         if (tails_find(s, x->request, x->member, &x->tail_name, &fence) && !(x->over && x->fence == fence))
                 look_in_store(c);
         else
-                park(s, c, WAIT_MAX_MS);
+                output_park(s, c, WAIT_MAX_MS);
 }
 
 static void read_output(struct server *s, struct call *c)
@@ -280,11 +280,11 @@ static void read_output(struct server *s, struct call *c)
                 if (x->request <= core_request_last(s->core))
                         look_ended(s, c);
                 else
-                        not_found(c);
+                        output_not_found(c);
                 return;
         }
         if (!call_may(c, r.owner) || core_job_get(s->core, x->request, x->member, &job) != 0) {
-                not_found(c);
+                output_not_found(c);
                 return;
         }
         x->state = job.state;
@@ -292,7 +292,7 @@ static void read_output(struct server *s, struct call *c)
                 look_ended(s, c);
                 return;
         }
-        if (x->exec && (!job.agent || job.fence != x->fence || !ask_agent(s, c, job.agent))) {
+        if (x->exec && (!job.agent || job.fence != x->fence || !output_ask_agent(s, c, job.agent))) {
                 call_fail(c, 404, "not_found",
                           "there is no such command any more: its job's attempt is over, or its agent away");
                 return;
@@ -305,9 +305,9 @@ static void read_output(struct server *s, struct call *c)
         }
         begin_attempt(x, job.fence);
         if (x->over)
-                park(s, c, WAIT_MAX_MS);
-        else if (!ask_agent(s, c, job.agent))
-                park(s, c, PAUSE_MS);
+                output_park(s, c, WAIT_MAX_MS);
+        else if (!output_ask_agent(s, c, job.agent))
+                output_park(s, c, PAUSE_MS);
 }
 
 /* ---- output of an ended attempt */
@@ -338,7 +338,7 @@ static void give_tail(struct server *s, struct call *c)
         if (some(&x->chunk) || x->ended)
                 reply_output(c);
         else
-                park(s, c, WAIT_MAX_MS);
+                output_park(s, c, WAIT_MAX_MS);
 }
 
 /* Core thread: a caller who has followed the attempt may lack output before the tail. */
@@ -353,18 +353,18 @@ static void look_back(struct server *s, struct call *c)
                 if (x->ended)
                         reply_empty(c);
                 else
-                        park(s, c, WAIT_MAX_MS);
+                        output_park(s, c, WAIT_MAX_MS);
                 return;
         }
         begin_attempt(x, t->fence);
         x->tail_read = true;
         for (int k = 0; k < 2; k++)
                 lacks |= x->wanted[k] && !x->last && x->offset[k] < tail_begin(t, k);
-        if (!follows || !lacks || !ask_agent(s, c, buf_z(&t->agent)))
+        if (!follows || !lacks || !output_ask_agent(s, c, buf_z(&t->agent)))
                 give_tail(s, c);
 }
 
-static void to_core(struct server *s, struct call *c)
+static void output_to_core(struct server *s, struct call *c)
 {
         (void)s;
         call_core(c, look_back);
@@ -378,7 +378,7 @@ static void read_store(struct server *s, struct call *c)
         x->row.member = x->member;
         if (x->ended &&
             (!jobs_fill_past(s, &c->arena, &x->row, false, STR_NONE) || !call_may(c, x->row.owner))) {
-                not_found(c);
+                output_not_found(c);
                 return;
         }
         if (x->ended)
@@ -387,10 +387,10 @@ static void read_store(struct server *s, struct call *c)
         x->tail = (struct tail_read){0};
         if (x->tail_name.n && tails_read(s, buf_view(&x->tail_name), &x->tail) != 0)
                 x->tail.fence = 0;
-        call_io(c, to_core);
+        call_io(c, output_to_core);
 }
 
-static void ask_reader(struct server *s, struct call *c)
+static void output_ask_reader(struct server *s, struct call *c)
 {
         (void)s;
         call_reader(c, read_store);
@@ -422,7 +422,7 @@ static bool read_query(struct call *c, struct output *x)
 
 void api_job_output(struct server *s, struct call *c)
 {
-        struct output *x = call_state(c, sizeof(*x), state_free);
+        struct output *x = call_state(c, sizeof(*x), output_state_free);
 
         (void)s;
         if (ids_parse_job(c->param[0], &x->request, &x->member) != 0)

@@ -23,13 +23,13 @@ static void reply_path(struct server *s, struct call *c)
         call_reply(c);
 }
 
-static void not_found(struct call *c)
+static void path_not_found(struct call *c)
 {
         call_fail(c, 404, "not_found", "there is no job " STR_FMT, STR_ARG(c->param[0]));
 }
 
 /* Reader thread: a job that has ended is at no other server any more. */
-static void read_past(struct server *s, struct call *c)
+static void path_read_past(struct server *s, struct call *c)
 {
         struct path *p = c->state;
         struct json j = {.out = &c->out};
@@ -37,7 +37,7 @@ static void read_past(struct server *s, struct call *c)
         p->row.request = p->request;
         p->row.member = p->member;
         if (!jobs_fill_past(s, &c->arena, &p->row, false, STR_NONE) || !call_may(c, p->row.owner)) {
-                not_found(c);
+                path_not_found(c);
                 return;
         }
         json_open(&j, '{');
@@ -59,10 +59,10 @@ static void read_past(struct server *s, struct call *c)
         call_io(c, reply_path);
 }
 
-static void ask_past(struct server *s, struct call *c)
+static void path_ask_past(struct server *s, struct call *c)
 {
         (void)s;
-        call_reader(c, read_past);
+        call_reader(c, path_read_past);
 }
 
 static void read_path(struct server *s, struct call *c)
@@ -74,17 +74,17 @@ static void read_path(struct server *s, struct call *c)
 
         if (core_request_get(s->core, p->request, &r) != 0) {
                 if (p->request <= core_request_last(s->core))
-                        call_io(c, ask_past);
+                        call_io(c, path_ask_past);
                 else
-                        not_found(c);
+                        path_not_found(c);
                 return;
         }
         if (!call_may(c, r.owner) || core_job_get(s->core, p->request, p->member, &job) != 0) {
-                not_found(c);
+                path_not_found(c);
                 return;
         }
         if (job.state == JOB_COMPLETED || job.state == JOB_REMOVED) {
-                call_io(c, ask_past);
+                call_io(c, path_ask_past);
                 return;
         }
         json_open(&j, '{');
@@ -107,7 +107,7 @@ void api_job_path(struct server *s, struct call *c)
 
 /* ---- changed jobs */
 
-static bool add_job(void *arg, uint64_t request, uint32_t member)
+static bool path_add_job(void *arg, uint64_t request, uint32_t member)
 {
         struct path *p = arg;
         struct core_request r;
@@ -134,7 +134,7 @@ static void look_changed(struct server *s, struct call *c)
         json_open(&p->j, '{');
         json_key(&p->j, "paths");
         json_open(&p->j, '[');
-        next = attempt_locations_changed(s, p->after, add_job, p);
+        next = attempt_locations_changed(s, p->after, path_add_job, p);
         json_close(&p->j, ']');
         json_kint(&p->j, "next", (int64_t)next);
         json_close(&p->j, '}');

@@ -36,7 +36,7 @@ struct one {
         uint32_t times;
 };
 
-static void state_free(void *arg)
+static void requests_state_free(void *arg)
 {
         struct listing *l = arg;
 
@@ -45,8 +45,8 @@ static void state_free(void *arg)
         free(l);
 }
 
-static void make_row(struct server *s, struct row_maker *m, const struct core_request *r,
-                     struct request_row *to)
+static void requests_make_row(struct server *s, struct row_maker *m, const struct core_request *r,
+                              struct request_row *to)
 {
         const struct ad *ad = core_request_ad(s->core, r->id, 0);
         struct row first;
@@ -112,16 +112,16 @@ static void write_fields(struct json *j, const struct request_row *r)
 
 /* ---- listing */
 
-static void write_slice(struct server *s, struct call *c);
+static void requests_write_slice(struct server *s, struct call *c);
 
-static void slice(struct server *s, struct call *c)
+static void requests_slice(struct server *s, struct call *c)
 {
         struct listing *l = c->state;
         int64_t end_ns = clock_mono_ns() + SLICE_NS;
         struct row_maker m;
 
         if (!c->chunked && core_eta_some(s->core, &l->times)) {
-                call_yield_to_client(c, slice);
+                call_yield_to_client(c, requests_slice);
                 return;
         }
         arena_reset(&l->arena);
@@ -140,14 +140,14 @@ static void slice(struct server *s, struct call *c)
                 if (core_request_get(s->core, id, &r) != 0 || !call_may(c, r.owner) ||
                     !call_owner_is(r.owner, l->owner) || (!l->all && r.finished_ms && !r.counts.left))
                         continue;
-                make_row(s, &m, &r, &l->rows[l->count++]);
+                requests_make_row(s, &m, &r, &l->rows[l->count++]);
                 l->given++;
         }
         row_maker_deinit(&m);
-        call_io(c, write_slice);
+        call_io(c, requests_write_slice);
 }
 
-static void write_slice(struct server *s, struct call *c)
+static void requests_write_slice(struct server *s, struct call *c)
 {
         struct listing *l = c->state;
         struct json j = {.out = &c->out, .comma = l->comma};
@@ -166,12 +166,12 @@ static void write_slice(struct server *s, struct call *c)
                 buf_addz(&c->out, "],\"next\":null}");
         else if (last)
                 buf_printf(&c->out, "],\"next\":\"%" PRIu64 "\"}", l->after);
-        call_chunk(c, last, slice);
+        call_chunk(c, last, requests_slice);
 }
 
 void api_requests(struct server *s, struct call *c)
 {
-        struct listing *l = call_state(c, sizeof(*l), state_free);
+        struct listing *l = call_state(c, sizeof(*l), requests_state_free);
 
         (void)s;
         if (!call_number(c, "limit", UINT32_MAX, &l->limit) ||
@@ -181,7 +181,7 @@ void api_requests(struct server *s, struct call *c)
         l->all = call_flag(c, "all");
         l->latest = call_flag(c, "latest");
         l->rows = mem_array(NULL, SLICE_REQUESTS, sizeof(*l->rows));
-        call_yield(c, slice);
+        call_yield(c, requests_slice);
 }
 
 /* ---- one request */
@@ -292,7 +292,7 @@ static void read_requests(struct server *s, struct call *c)
                 return;
         }
         row_maker_init(&m, s, &c->arena);
-        make_row(s, &m, &r, row);
+        requests_make_row(s, &m, &r, row);
         row_maker_deinit(&m);
         core_request_delegation(s->core, id, &row->hop);
         row->hop.origin = NULL; /* borrowed from the core */

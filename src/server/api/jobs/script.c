@@ -23,16 +23,16 @@ static void reply_script(struct server *s, struct call *c)
         call_reply(c);
 }
 
-static void park(struct server *s, struct call *c);
+static void script_park(struct server *s, struct call *c);
 
-static void woken(struct server *s, struct call *c)
+static void script_woken(struct server *s, struct call *c)
 {
         struct script *x = c->state;
         BUF_CLEANUP struct buf text = {0}, error = {0};
         struct json j = {.out = &c->out};
 
         if (!scripts_take(s, x->number, &text, &error)) {
-                park(s, c);
+                script_park(s, c);
                 return;
         }
         if (error.n) {
@@ -48,7 +48,7 @@ static void woken(struct server *s, struct call *c)
 }
 
 /* Parks the call until the job changes or the time is up. */
-static void park(struct server *s, struct call *c)
+static void script_park(struct server *s, struct call *c)
 {
         struct script *x = c->state;
         int64_t left = x->until_ms - clock_boot_ms();
@@ -56,14 +56,14 @@ static void park(struct server *s, struct call *c)
         const struct ids ids = {.items = &id, .count = 1};
 
         if (left > 0) {
-                waits_park(s, c, &ids, left, woken);
+                waits_park(s, c, &ids, left, script_woken);
                 return;
         }
         scripts_forget(s, x->number);
         call_fail(c, 504, "no_answer", "its agent does not answer");
 }
 
-static void ask_agent(struct server *s, struct call *c, const char *agent, uint32_t fence)
+static void script_ask_agent(struct server *s, struct call *c, const char *agent, uint32_t fence)
 {
         struct script *x = c->state;
 
@@ -73,17 +73,17 @@ static void ask_agent(struct server *s, struct call *c, const char *agent, uint3
                 return;
         }
         x->until_ms = clock_boot_ms() + ANSWER_MS;
-        park(s, c);
+        script_park(s, c);
 }
 
 /* ---- a job that is only in history: its last agent is asked */
 
-static void not_found(struct call *c)
+static void script_not_found(struct call *c)
 {
         call_fail(c, 404, "not_found", "there is no job " STR_FMT, STR_ARG(c->param[0]));
 }
 
-static void ask_past(struct server *s, struct call *c)
+static void script_ask_past(struct server *s, struct call *c)
 {
         struct script *x = c->state;
         BUF_CLEANUP struct buf agent = {0};
@@ -92,31 +92,31 @@ static void ask_past(struct server *s, struct call *c)
         if (agent.n == 0)
                 call_fail(c, 409, "no_script", "the job has never been at a place");
         else
-                ask_agent(s, c, buf_z(&agent), 0);
+                script_ask_agent(s, c, buf_z(&agent), 0);
 }
 
-static void to_core(struct server *s, struct call *c)
+static void script_to_core(struct server *s, struct call *c)
 {
         (void)s;
-        call_core(c, ask_past);
+        call_core(c, script_ask_past);
 }
 
-static void read_past(struct server *s, struct call *c)
+static void script_read_past(struct server *s, struct call *c)
 {
         struct script *x = c->state;
 
         x->row.request = x->request;
         x->row.member = x->member;
         if (!jobs_fill_past(s, &c->arena, &x->row, false, STR_NONE) || !call_may(c, x->row.owner))
-                not_found(c);
+                script_not_found(c);
         else
-                call_io(c, to_core);
+                call_io(c, script_to_core);
 }
 
 static void to_reader(struct server *s, struct call *c)
 {
         (void)s;
-        call_reader(c, read_past);
+        call_reader(c, script_read_past);
 }
 
 /* ---- the request */
@@ -129,13 +129,13 @@ static void ask_for_script(struct server *s, struct call *c)
         bool known = core_request_get(s->core, x->request, &r) == 0;
 
         if (known && (!call_may(c, r.owner) || core_job_get(s->core, x->request, x->member, &job) != 0))
-                not_found(c);
+                script_not_found(c);
         else if (!known || job.state == JOB_COMPLETED || job.state == JOB_REMOVED)
                 call_io(c, to_reader);
         else if (job.agent)
-                ask_agent(s, c, job.agent, job.fence);
+                script_ask_agent(s, c, job.agent, job.fence);
         else if (job.last_agent) /* an agent keeps the scripts of ended and held jobs too */
-                ask_agent(s, c, job.last_agent, 0);
+                script_ask_agent(s, c, job.last_agent, 0);
         else
                 call_fail(c, 409, "no_script", "the job has not been at a place yet");
 }

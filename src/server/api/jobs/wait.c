@@ -39,7 +39,7 @@ struct failures {
         uint64_t count;
 };
 
-static void state_free(void *arg)
+static void wait_state_free(void *arg)
 {
         struct wait *w = arg;
 
@@ -131,7 +131,7 @@ static bool is_done(const struct wait *w)
         return w->n.completed + w->n.removed == w->n.jobs;
 }
 
-static void write_reply(struct server *s, struct call *c)
+static void wait_write_reply(struct server *s, struct call *c)
 {
         struct wait *w = c->state;
         struct json j = {.out = &c->out};
@@ -158,7 +158,7 @@ static void write_reply(struct server *s, struct call *c)
         call_reply(c);
 }
 
-static int on_row(void *arg, uint64_t row, const struct past_job *h)
+static int wait_on_row(void *arg, uint64_t row, const struct past_job *h)
 {
         struct failures *f = arg;
 
@@ -167,7 +167,7 @@ static int on_row(void *arg, uint64_t row, const struct past_job *h)
         return 0;
 }
 
-static void ask_reader(struct server *s, struct call *c);
+static void wait_ask_reader(struct server *s, struct call *c);
 
 /* Reader thread: finds out which of the single jobs have failed, in slices, because other calls read too. */
 static void read_failures(struct server *s, struct call *c)
@@ -188,10 +188,10 @@ static void read_failures(struct server *s, struct call *c)
 
                         if (clock_mono_ns() > end_ns) {
                                 w->n.failed += f.count;
-                                call_io(c, ask_reader);
+                                call_io(c, wait_ask_reader);
                                 return;
                         }
-                        if (store_history_query(s->store, &q, on_row, &f, &err) != 0) {
+                        if (store_history_query(s->store, &q, wait_on_row, &f, &err) != 0) {
                                 call_fail_err(c, 500, "store", &err);
                                 return;
                         }
@@ -199,10 +199,10 @@ static void read_failures(struct server *s, struct call *c)
                 }
                 w->n.failed += f.count;
         }
-        call_io(c, write_reply);
+        call_io(c, wait_write_reply);
 }
 
-static void ask_reader(struct server *s, struct call *c)
+static void wait_ask_reader(struct server *s, struct call *c)
 {
         (void)s;
         call_reader(c, read_failures);
@@ -219,9 +219,9 @@ static void read_counts(struct server *s, struct call *c)
         changed = strcmp(w->seen, w->now) != 0;
         c->when = TURN_DURABLE;
         if (is_done(w))
-                call_io(c, w->some && w->n.completed ? ask_reader : write_reply);
+                call_io(c, w->some && w->n.completed ? wait_ask_reader : wait_write_reply);
         else if (now >= w->deadline_ms || (changed && (!*w->seen || now - w->came_ms >= WAIT_PACE_MS)))
-                call_io(c, write_reply);
+                call_io(c, wait_write_reply);
         else if (changed)
                 waits_park(s, c, w->some && w->n.jobs > SOME_JOBS ? NULL : &w->ids,
                            w->came_ms + WAIT_PACE_MS - now, read_counts);
@@ -231,7 +231,7 @@ static void read_counts(struct server *s, struct call *c)
 
 void api_wait(struct server *s, struct call *c)
 {
-        struct wait *w = call_state(c, sizeof(*w), state_free);
+        struct wait *w = call_state(c, sizeof(*w), wait_state_free);
         struct str seen = call_query(c, "seen");
         uint64_t timeout_ms = 30000;
         struct err err = {0};

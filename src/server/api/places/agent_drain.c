@@ -11,7 +11,7 @@ struct drain {
         uint64_t running;
 };
 
-static void state_free(void *arg)
+static void agent_drain_state_free(void *arg)
 {
         json_decref(((struct drain *)arg)->doc);
         free(arg);
@@ -75,7 +75,7 @@ static void set_drain(struct server *s, struct call *c)
 
 static void begin_drain(struct call *c, json_t *doc, bool drains)
 {
-        struct drain *x = call_state(c, sizeof(*x), state_free);
+        struct drain *x = call_state(c, sizeof(*x), agent_drain_state_free);
 
         x->doc = doc;
         x->drains = drains;

@@ -11,7 +11,7 @@ struct wish {
         size_t count;
 };
 
-static void state_free(void *arg)
+static void agent_wish_state_free(void *arg)
 {
         json_decref(((struct wish *)arg)->doc);
         free(arg);
@@ -90,7 +90,7 @@ void api_agent_wish(struct server *s, struct call *c)
         (void)s;
         if (!doc)
                 return;
-        x = call_state(c, sizeof(*x), state_free);
+        x = call_state(c, sizeof(*x), agent_wish_state_free);
         x->doc = doc;
         x->queue = call_json_text(x->doc, "queue");
         if (c->role == ROLE_USER)

@@ -30,7 +30,7 @@ struct listing {
         symbol cpus, memory, disk, total_cpus, total_memory, total_disk, limits;
 };
 
-static void state_free(void *arg)
+static void agents_state_free(void *arg)
 {
         struct listing *l = arg;
 
@@ -129,7 +129,7 @@ static const char *drained(struct core *c, const char *agent)
         return core_node_get(c, agent, &n) == 0 ? n.refuses : NULL;
 }
 
-static void end_agent(struct listing *l)
+static void agents_end_agent(struct listing *l)
 {
         struct agent *a = l->agent ? agents_find(l->server, str_of(l->agent)) : NULL;
         struct json *j = &l->j;
@@ -162,14 +162,14 @@ static void end_agent(struct listing *l)
         l->full = clock_mono_ns() > l->end_ns;
 }
 
-static void on_queue(void *arg, const struct core_queue_view *q)
+static void agents_on_queue(void *arg, const struct core_queue_view *q)
 {
         struct listing *l = arg;
 
         if (l->full || (l->after && strcmp(q->agent, l->after) <= 0))
                 return;
         if (!l->agent || strcmp(l->agent, q->agent) != 0) {
-                end_agent(l);
+                agents_end_agent(l);
                 if (l->full)
                         return;
                 l->agent = mem_dupz(q->agent);
@@ -209,7 +209,7 @@ static void write_bare(struct listing *l, const struct agent *a)
         l->agent = mem_dupz(a->name);
         l->running = l->finished = 0;
         l->connected = a->session != 0;
-        end_agent(l);
+        agents_end_agent(l);
 }
 
 static void read_agents(struct server *s, struct call *c)
@@ -223,9 +223,9 @@ static void read_agents(struct server *s, struct call *c)
         l->full = false;
         l->end_ns = clock_mono_ns() + SLICE_NS;
         expressions_read_init(&l->eval, clock_wall_ms() / 1000);
-        core_queues(s->core, on_queue, l);
+        core_queues(s->core, agents_on_queue, l);
         if (!l->full)
-                end_agent(l);
+                agents_end_agent(l);
         eval_deinit(&l->eval);
         if (l->full) {
                 free(l->agent);
@@ -244,6 +244,6 @@ static void read_agents(struct server *s, struct call *c)
 void api_agents(struct server *s, struct call *c)
 {
         (void)s;
-        call_state(c, sizeof(struct listing), state_free);
+        call_state(c, sizeof(struct listing), agents_state_free);
         call_core(c, read_agents);
 }

@@ -21,7 +21,7 @@ struct count {
         struct pool_kinds *kinds; /* NULL: kinds were not requested */
 };
 
-static uint64_t number(struct count *x, const struct ad *ad, symbol name)
+static uint64_t capacity_number(struct count *x, const struct ad *ad, symbol name)
 {
         double v = 0;
 
@@ -43,13 +43,13 @@ static void add_room(struct room *to, const struct room *r)
         to->free_memory_mib += r->free_memory_mib;
 }
 
-static void end_agent(struct count *x)
+static void capacity_end_agent(struct count *x)
 {
         add_room(&x->all, &x->machine);
         x->machine = (struct room){0};
 }
 
-static void on_queue(void *arg, const struct core_queue_view *q)
+static void capacity_on_queue(void *arg, const struct core_queue_view *q)
 {
         struct count *x = arg;
         struct room r;
@@ -57,17 +57,17 @@ static void on_queue(void *arg, const struct core_queue_view *q)
         uint64_t node;
 
         if (!x->agent || strcmp(q->agent, x->agent) != 0)
-                end_agent(x);
+                capacity_end_agent(x);
         x->agent = q->agent;
         if (!q->connected || !q->ad || !core_agent_serves(x->s->core, q->agent, str_of(x->c->who)))
                 return;
-        r = (struct room){.cpus = number(x, q->ad, x->cpus),
-                          .memory_mib = number(x, q->ad, x->memory),
-                          .free_cpus = q->offers ? number(x, q->ad, x->free_cpus) : 0,
-                          .free_memory_mib = q->offers ? number(x, q->ad, x->free_memory) : 0};
-        node = number(x, q->ad, x->node_cpus);
+        r = (struct room){.cpus = capacity_number(x, q->ad, x->cpus),
+                          .memory_mib = capacity_number(x, q->ad, x->memory),
+                          .free_cpus = q->offers ? capacity_number(x, q->ad, x->free_cpus) : 0,
+                          .free_memory_mib = q->offers ? capacity_number(x, q->ad, x->free_memory) : 0};
+        node = capacity_number(x, q->ad, x->node_cpus);
         most(&x->largest_cpus, node ? node : r.cpus);
-        node = number(x, q->ad, x->node_memory);
+        node = capacity_number(x, q->ad, x->node_memory);
         most(&x->largest_memory_mib, node ? node : r.memory_mib);
         if (x->kinds)
                 pool_kinds_add(x->kinds, q);
@@ -102,8 +102,8 @@ static void read_capacity(struct server *s, struct call *c)
         if (str_eqz(call_query(c, "kinds"), "1"))
                 x.kinds = pool_kinds_new(s->core, clock_wall_ms() / 1000);
         expressions_read_init(&x.eval, clock_wall_ms() / 1000);
-        core_queues(s->core, on_queue, &x);
-        end_agent(&x);
+        core_queues(s->core, capacity_on_queue, &x);
+        capacity_end_agent(&x);
         eval_deinit(&x.eval);
         json_open(&j, '{');
         json_kint(&j, "at_ms", clock_wall_ms());

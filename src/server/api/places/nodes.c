@@ -11,7 +11,7 @@ struct listing {
         struct call *call;
 };
 
-static void state_free(void *arg)
+static void nodes_state_free(void *arg)
 {
         json_decref(arg);
 }
@@ -209,7 +209,7 @@ void api_node_set(struct server *s, struct call *c)
         if (!doc)
                 return;
         c->state = doc;
-        c->state_free = state_free;
+        c->state_free = nodes_state_free;
         deadline = json_object_get(doc, "deadline_ms");
         if (!state_parse(call_json_text(doc, "state"), &to))
                 call_fail(c, 400, "bad_request", "state must be up, draining, failed, down or retired");

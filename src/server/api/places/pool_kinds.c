@@ -123,7 +123,7 @@ void pool_kinds_free(struct pool_kinds *k)
 
 /* ---- attributes of a queue */
 
-static uint64_t number(struct pool_kinds *k, const struct ad *ad, symbol name)
+static uint64_t pool_kinds_number(struct pool_kinds *k, const struct ad *ad, symbol name)
 {
         double v = 0;
 
@@ -361,8 +361,9 @@ static void count_resources(struct pool_kinds *k, const struct core_queue_view *
                 if (!r)
                         continue;
                 buf_printf(&node, "Node" STR_FMT, STR_ARG(word));
-                s = (struct size){number(k, q->ad, total), q->offers ? number(k, q->ad, name) : 0,
-                                  number(k, q->ad, symbols_find(k->symbols, buf_view(&node)))};
+                s = (struct size){pool_kinds_number(k, q->ad, total),
+                                  q->offers ? pool_kinds_number(k, q->ad, name) : 0,
+                                  pool_kinds_number(k, q->ad, symbols_find(k->symbols, buf_view(&node)))};
                 if (!s.largest)
                         s.largest = s.all;
                 (local ? size_most : size_add)(local ? &r->machine : &r->size, &s);
@@ -374,22 +375,23 @@ static void count_room(struct pool_kinds *k, const struct core_queue_view *q, st
         struct str runner = STR_NONE;
         bool local =
                 eval_string(&k->eval, q->ad, NULL, k->attr.Runner, &runner) && str_eqz(runner, "process");
-        struct size cpus = {number(k, q->ad, k->total_cpus), q->offers ? number(k, q->ad, k->free_cpus) : 0,
-                            number(k, q->ad, k->node_cpus)};
-        struct size memory = {number(k, q->ad, k->total_memory),
-                              q->offers ? number(k, q->ad, k->free_memory) : 0,
-                              number(k, q->ad, k->node_memory)};
+        struct size cpus = {pool_kinds_number(k, q->ad, k->total_cpus),
+                            q->offers ? pool_kinds_number(k, q->ad, k->free_cpus) : 0,
+                            pool_kinds_number(k, q->ad, k->node_cpus)};
+        struct size memory = {pool_kinds_number(k, q->ad, k->total_memory),
+                              q->offers ? pool_kinds_number(k, q->ad, k->free_memory) : 0,
+                              pool_kinds_number(k, q->ad, k->node_memory)};
 
         cpus.largest = cpus.largest ? cpus.largest : cpus.all;
         memory.largest = memory.largest ? memory.largest : memory.all;
         (local ? size_most : size_add)(local ? &x->machine_cpus : &x->cpus, &cpus);
         (local ? size_most : size_add)(local ? &x->machine_memory_mib : &x->memory_mib, &memory);
         count_resources(k, q, local, x);
-        x->largest_disk_mib = u64_max(x->largest_disk_mib, number(k, q->ad, k->total_disk) >> 10);
+        x->largest_disk_mib = u64_max(x->largest_disk_mib, pool_kinds_number(k, q->ad, k->total_disk) >> 10);
         x->places++;
 }
 
-static void end_agent(struct pool_kinds *k, const char *next)
+static void pool_kinds_end_agent(struct pool_kinds *k, const char *next)
 {
         if (k->agent && next && !strcmp(k->agent, next))
                 return;
@@ -406,7 +408,7 @@ void pool_kinds_add(struct pool_kinds *k, const struct core_queue_view *q)
 
         if (++k->queues > QUEUES_MAX || !ad_find(q->ad, k->total_cpus))
                 return;
-        end_agent(k, q->agent);
+        pool_kinds_end_agent(k, q->agent);
         x = mem_new(struct kind);
         show_kind(k, q->ad, x);
         ask_kind(k, q->ad, x);
@@ -508,7 +510,7 @@ static void write_kind(const struct pool_kinds *k, struct json *j, const struct 
 
 void pool_kinds_write(struct pool_kinds *k, struct json *j)
 {
-        end_agent(k, NULL);
+        pool_kinds_end_agent(k, NULL);
         if (k->count > POOL_KINDS_MAX)
                 make_fewer(k);
         json_key(j, "kinds");

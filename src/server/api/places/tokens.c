@@ -17,7 +17,7 @@ struct make {
         int64_t expires_s;
 };
 
-static void state_free(void *arg)
+static void tokens_state_free(void *arg)
 {
         struct make *m = arg;
 
@@ -126,7 +126,7 @@ void api_token_new(struct server *s, struct call *c)
 
         if (!doc)
                 return;
-        m = call_state(c, sizeof(*m), state_free);
+        m = call_state(c, sizeof(*m), tokens_state_free);
         m->doc = doc;
         if (!read_token(s, c, m))
                 return;
