@@ -274,8 +274,11 @@ def test_all_three_at_random_moments(instance, long):
             agent = start_agent()
 
     print(f"all started again, {time.monotonic() - begin:.1f} s")
-    for request in accepted:
-        instance.wait(request, seconds=300, code=1)
+    end = time.monotonic() + 300
+    for request in accepted:  # a node on which three jobs in a row were lost is drained: its admin, who knows why, resumes it
+        while instance.cli("wait", "--timeout", "5", str(request), code=None).code == 124:
+            assert time.monotonic() < end
+            instance.cli("node", "resume", "n1", code=None)
     print(f"all done, {time.monotonic() - begin:.1f} s")
     rows, again = collections.Counter(), 0
     for request, jobs in accepted.items():
