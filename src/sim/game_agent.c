@@ -337,7 +337,7 @@ static void take_assignment(struct game *g, struct game_agent *a, const struct s
         core_accepted(core, a->name, &at);
 }
 
-/* Vacates an attempt; one that waits for its set has not run, and ends at once. */
+/* Vacates an attempt; one that waits for its gang has not run, and ends at once. */
 static void vacate(struct game *g, struct game_agent *a, struct attempt *t)
 {
         t->vacating = true;
@@ -544,7 +544,7 @@ void game_agents_check(struct game *g)
                 for (size_t k = 0; k < g->agents[i].count; k++) {
                         const struct attempt *t = &g->agents[i].attempts[k];
 
-                        if (t->state == ATTEMPT_DONE || t->waits) /* without its set's go it never runs */
+                        if (t->state == ATTEMPT_DONE || t->waits) /* without its gang's go it never runs */
                                 continue;
                         licences += t->licences;
                         if (idmap_put(alive, t->request << 24 | t->member, g))

@@ -23,7 +23,7 @@ struct attempt {
         enum core_outcome outcome;
         int exit_code;
         bool vacating;
-        bool waits;     /* for the go of its set */
+        bool waits;     /* for the go of its gang */
         unsigned files; /* files that the job reads, a bit for each */
         bool gone;      /* it was given back */
         bool poison;    /* it takes its machine down */

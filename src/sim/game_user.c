@@ -42,8 +42,8 @@ static void fill_set(struct game *g, struct submission_part *p)
         add_attribute(p, "Arguments", "\"$(Node)\"");
         add_attribute(p, "RequestCpus", "1");
         add_attribute(p, "RequestMemory", "50");
-        add_attribute(p, "SetSize", (const char *const[]){"2", "3", "4"}[size - 2]);
-        add_attribute(p, "SetWithin", within[kind]);
+        add_attribute(p, "GangSize", (const char *const[]){"2", "3", "4"}[size - 2]);
+        add_attribute(p, "GangWithin", within[kind]);
         if (game_chance(g, 50))
                 add_attribute(p, "JobUniverse", "11");
         if (game_chance(g, 30))
@@ -215,10 +215,10 @@ static bool has_attribute(const struct submission *s, const char *name)
         return false;
 }
 
-/* Edges that cut a set are refused. */
-static bool has_sets(const struct submission *s)
+/* Edges that cut a gang are refused. */
+static bool has_gangs(const struct submission *s)
 {
-        return has_attribute(s, "SetSize");
+        return has_attribute(s, "GangSize");
 }
 
 static void depend(struct game *g, struct game_draft *x)
@@ -237,7 +237,7 @@ static void depend(struct game *g, struct game_draft *x)
                 if (game_chance(g, 5))
                         add_attribute(&x->s.parts[i], game_chance(g, 70) ? "AbortGraphOn" : "OnGraphAbort",
                                       game_chance(g, 50) ? "1" : "\"stay\"");
-        if (game_chance(g, 20) && !has_sets(&x->s))
+        if (game_chance(g, 20) && !has_gangs(&x->s))
                 draw_edges(g, &x->s, &x->t.edges);
 }
 
@@ -317,7 +317,7 @@ static void describe(struct game *g, struct game_draft *x)
         depend(g, x);
         if (meta)
                 fill_meta(g, &x->s);
-        else if (!has_sets(&x->s))
+        else if (!has_gangs(&x->s))
                 name_reservation(g, x);
 }
 

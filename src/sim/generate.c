@@ -10,20 +10,20 @@ struct class
         int64_t run_ms;
         uint32_t cpus, memory_mib, home;
         uint32_t first_file, files;
-        uint32_t set, asked_s;
+        uint32_t gang, asked_s;
 };
 
-/* Jobs of the class: whole sets, at least one. */
+/* Jobs of the class: whole gangs, at least one. */
 static uint64_t make_set(const struct sim_generate_options *o, struct sim_random *random, uint64_t jobs,
                          struct class *k)
 {
-        if (!o->sets)
+        if (!o->gangs)
                 return jobs;
         k->asked_s = (uint32_t)(k->run_ms * 2 / 1000) + 1;
-        if (sim_random_below(random, 100) >= o->sets)
+        if (sim_random_below(random, 100) >= o->gangs)
                 return jobs;
-        k->set = o->set_size;
-        return jobs < k->set ? k->set : jobs - jobs % k->set;
+        k->gang = o->gang_size;
+        return jobs < k->gang ? k->gang : jobs - jobs % k->gang;
 }
 
 static void make_class(struct sim_workload *w, const struct sim_generate_options *o,
@@ -74,7 +74,7 @@ void sim_generate(struct sim_workload *w, const struct sim_generate_options *o, 
                         if (class.asked_s && j->run_ms > class.asked_s * 1000)
                                 j->run_ms = class.asked_s * 1000;
                         j->asked_s = class.asked_s;
-                        j->set = class.set;
+                        j->gang = class.gang;
                         j->cpus = class.cpus;
                         j->memory_mib = class.memory_mib;
                         j->user = k % users;

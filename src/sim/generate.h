@@ -17,9 +17,9 @@ struct sim_generate_options {
         uint64_t input_bytes; /* median of a file; 0: no files */
         uint32_t files;       /* files of each class, of which a job reads one; 0: a tenth of its jobs */
         uint32_t cpus_max;    /* jobs take a power of two up to it; 0: 1 */
-        uint32_t sets; /* percent of the classes whose jobs start in sets of set_size. If not 0, all users ask
-                          for a sufficient run time, and the number of jobs is rounded to whole sets */
-        uint32_t set_size;
+        uint32_t gangs; /* percent of the classes whose jobs start in gangs of gang_size. If not 0, all users
+                          ask for a sufficient run time, and the number of jobs is rounded to whole gangs */
+        uint32_t gang_size;
 };
 void sim_generate(struct sim_workload *w, const struct sim_generate_options *o, struct sim_random *random);
 

@@ -12,7 +12,7 @@ const char *const sim_size_names[SIM_SIZES] = {"1", "2-8", "9-64", ">64"};
 void sim_measures_deinit(struct sim_measures *m)
 {
         free(m->samples);
-        free(m->set_waits);
+        free(m->gang_waits);
         *m = (struct sim_measures){0};
 }
 
@@ -111,7 +111,7 @@ void sim_measure_jobs(struct sim_measures *m, const struct sim_workload *w, cons
         }
         sim_spread_of(values, w->job_count, &m->slowdown);
         waits(m, w, times, values);
-        sim_spread_of(m->set_waits, m->sets, &m->set_wait_s);
+        sim_spread_of(m->gang_waits, m->gangs, &m->gang_wait_s);
         m->jobs = w->job_count;
         m->makespan_s = w->job_count ? (double)(last - first) / 1000 : 0;
         m->utilisation = m->makespan_s > 0 && cpus ? used_cpu_s / ((double)cpus * m->makespan_s) : 0;

@@ -54,13 +54,13 @@ struct sim_measures {
         double recovery_s;  /* mean time from the loss of a running attempt until the job runs again */
         uint64_t recovered; /* losses that this is the mean of */
         double energy_j;    /* of all processors over the makespan, also of agents that are away */
-        uint64_t sets, sets_reserved,
-                sets_late; /* sets that started; sets for which places were kept; of these, sets that started
-                              after the time from which the places were kept */
+        uint64_t gangs, gangs_reserved,
+                gangs_late;  /* gangs that started; gangs for which places were kept; of these, gangs that
+                               started  after the time from which the places were kept */
         uint64_t backfilled; /* other jobs that were given places meanwhile */
-        double *set_waits;   /* owned; seconds from submission until the set may start */
-        size_t set_wait_cap;
-        struct sim_spread set_wait_s;
+        double *gang_waits;  /* owned; seconds from submission until the gang may start */
+        size_t gang_wait_cap;
+        struct sim_spread gang_wait_s;
         double match_s, wall_s; /* real time: in core_match; in total */
         uint64_t memory_bytes;  /* peak resident memory, less that at the start */
         struct sim_guess_errors guesses;

@@ -438,7 +438,7 @@ static int check_options(const struct sim_reference_options *o, struct err *err)
                         return err_set(err, -EINVAL,
                                        "it knows nothing of files and graphs of jobs; with --input 0 jobs "
                                        "have no files");
-                if (j->set)
+                if (j->gang)
                         return err_set(err, -EINVAL, "it knows nothing of jobs that start together");
                 for (size_t k = 0; k < o->site->count && !room; k++)
                         room = o->site->clusters[k].cpus >= j->cpus &&

@@ -14,7 +14,7 @@
  * such a figure is a bound.
  *
  * These schedulers know processors and memory, and choose the fastest place that has room, among equals the
- * one with least room. Workloads and sites with files, graphs, sets, failures or delays are refused.
+ * one with least room. Workloads and sites with files, graphs, gangs, failures or delays are refused.
  */
 #pragma once
 #include "base/err.h"

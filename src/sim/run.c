@@ -106,7 +106,7 @@ static int check_fits(const struct run *r, struct err *err)
                 const struct sim_job *j = &r->w->jobs[i];
                 uint32_t cpus = 0;
                 uint64_t memory = 0;
-                uint64_t room = 0, needed = j->set ? j->set : 1;
+                uint64_t room = 0, needed = j->gang ? j->gang : 1;
 
                 for (size_t k = 0; k < r->site->count && room < needed; k++) {
                         const struct sim_cluster *c = &r->site->clusters[k];
@@ -125,7 +125,7 @@ static int check_fits(const struct run *r, struct err *err)
                         return err_set(err, -EINVAL,
                                        "%" PRIu64
                                        " jobs like job %zu start together, and all agents have room for "
-                                       "%" PRIu64 " at once (see --set-size and --agents)",
+                                       "%" PRIu64 " at once (see --gang-size and --agents)",
                                        needed, i + 1, room);
         }
         return 0;
@@ -242,7 +242,7 @@ static void run_clean(struct run *r)
         free(r->file_ids);
         free(r->first_of);
         free(r->asked);
-        free(r->sets);
+        free(r->gangs);
         sim_guesses_free(r->guesses);
         sim_world_free(r->world);
 }
@@ -322,7 +322,7 @@ static void turn(struct run *r)
                 while (sim_world_flying(r->world))
                         sim_world_commit(r->world);
         } while (r->again);
-        run_sets_look(r);
+        run_gangs_look(r);
 }
 
 /* Asks for the expected times of the first job of each request submitted in this turn. */

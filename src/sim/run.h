@@ -6,8 +6,8 @@
  * until the report. A store's links are shared (pipe.h), caches are those of place/cache_policy.h. An
  * agent that fails loses its running jobs, keeps its cache, and comes back after its repair.
  *
- * Jobs of a set hold their processors until the whole set was accepted; when an agent fails, the others of
- * the set stop, and the set starts again.
+ * Jobs of a gang hold their processors until the whole gang was accepted; when an agent fails, the others of
+ * the gang stop, and the gang starts again.
  *
  * Decisions depend on the seed only; measured real time and memory vary.
  */

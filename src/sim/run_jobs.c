@@ -41,8 +41,8 @@ static void add_attributes(const struct sim_job *j, struct submission_part *p, s
         run_jobs_add_number(p, room, "RequestCpus", j->cpus);
         if (j->memory_mib)
                 run_jobs_add_number(p, room, "RequestMemory", j->memory_mib);
-        if (j->set)
-                run_jobs_add_number(p, room, "SetSize", j->set);
+        if (j->gang)
+                run_jobs_add_number(p, room, "GangSize", j->gang);
         if (j->asked_s)
                 run_jobs_add_number(p, room, "AllowedExecuteDuration", j->asked_s);
         from = room->n;
@@ -114,7 +114,7 @@ void run_submit(struct run *r, uint32_t first)
         for (uint32_t i = 0; i < j->together; i++)
                 r->times[first + i].submitted = run_now(r);
         r->waiting += j->together;
-        run_sets_submitted(r, id, first);
+        run_gangs_submitted(r, id, first);
 }
 
 void run_job_ended(struct run *r, uint32_t job)

@@ -626,11 +626,11 @@ static struct attempt *attempt_new(struct run *r, struct place *p, const struct 
         p->free_cpus -= j->cpus;
         p->free_memory_mib -= j->memory_mib;
         r->m->decisions++;
-        run_sets_given(r, t->job);
+        run_gangs_given(r, t->job);
         return t;
 }
 
-/* The rest of its set has stopped, or will never start. */
+/* The rest of its gang has stopped, or will never start. */
 static void attempt_vacate(struct run *r, struct attempt *t)
 {
         const struct sim_job *j = &r->w->jobs[t->job];
@@ -665,7 +665,7 @@ static void go_or_stop(struct run *r, struct place *p, const struct sim_action *
                 if (a->kind == SIM_CONTROL) {
                         attempt_vacate(r, t);
                 } else if (t->state == ATTEMPT_WAITING) {
-                        run_sets_start(r, t->request, t->member);
+                        run_gangs_start(r, t->request, t->member);
                         attempt_begin(r, t);
                 }
         }

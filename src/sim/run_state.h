@@ -32,7 +32,7 @@ struct run_pipe { /* from a cluster to a store */
 };
 
 enum attempt_state {
-        ATTEMPT_WAITING, /* for the others of its set */
+        ATTEMPT_WAITING, /* for the others of its gang */
         ATTEMPT_DELAYED,
         ATTEMPT_FETCHING,
         ATTEMPT_RUNNING,
@@ -90,10 +90,10 @@ struct outage {
         bool on;
 };
 
-struct waiting_set {
+struct waiting_gang {
         uint64_t request;
-        uint32_t member, job; /* first of the set */
-        int64_t kept_ms;      /* time from which places were first kept for the set; 0: not yet */
+        uint32_t member, job; /* first of the gang */
+        int64_t kept_ms;      /* time from which places were first kept for the gang; 0: not yet */
 };
 
 struct run {
@@ -121,9 +121,9 @@ struct run {
         uint64_t *file_ids; /* as the core numbers them */
         uint32_t *first_of; /* first job of each request */
         size_t first_cap;
-        struct waiting_set *sets; /* sets that have not started yet */
-        size_t set_count, set_cap;
-        size_t sets_kept;            /* number of sets for which places are kept */
+        struct waiting_gang *gangs; /* gangs that have not started yet */
+        size_t gang_count, gang_cap;
+        size_t gangs_kept;           /* number of gangs for which places are kept */
         bool again;                  /* the core was told something in answer to this turn */
         struct sim_guesses *guesses; /* NULL: not measured */
         uint64_t *asked;             /* requests of this turn, about which the core is to be asked */
@@ -167,8 +167,8 @@ void run_cloud_plan(struct run *r);
 void run_cloud_retire(struct run *r, struct place *p, const char *why);
 void run_cloud_end(struct run *r, int64_t makespan_ms);
 
-/* run_sets.c: waiting sets */
-void run_sets_submitted(struct run *r, uint64_t request, uint32_t first);
-void run_sets_look(struct run *r); /* after each turn */
-void run_sets_start(struct run *r, uint64_t request, uint32_t member);
-void run_sets_given(struct run *r, uint32_t job); /* any job was given to a place */
+/* run_gangs.c: waiting gangs */
+void run_gangs_submitted(struct run *r, uint64_t request, uint32_t first);
+void run_gangs_look(struct run *r); /* after each turn */
+void run_gangs_start(struct run *r, uint64_t request, uint32_t member);
+void run_gangs_given(struct run *r, uint32_t job); /* any job was given to a place */

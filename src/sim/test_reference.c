@@ -226,11 +226,11 @@ static void what_it_knows_nothing_of(void **state)
                 sim_reference_run(&(struct sim_reference_options){.site = &site, .workload = &w}, &m, &err),
                 -EINVAL);
         w.jobs[0].inputs.count = 0;
-        w.jobs[0].set = 1;
+        w.jobs[0].gang = 1;
         assert_int_equal(
                 sim_reference_run(&(struct sim_reference_options){.site = &site, .workload = &w}, &m, &err),
                 -EINVAL);
-        w.jobs[0].set = 0;
+        w.jobs[0].gang = 0;
         site.clusters[0].mtbf_ms = 1;
         assert_int_equal(
                 sim_reference_run(&(struct sim_reference_options){.site = &site, .workload = &w}, &m, &err),

@@ -291,8 +291,8 @@ static void samples_are_as_it_was(void **state)
         sim_measures_deinit(&m);
 }
 
-static void run_sets(const struct sim_generate_options *g, uint64_t seed, int64_t mtbf_ms,
-                     int64_t reserve_after_ms, struct sim_measures *m)
+static void run_gangs(const struct sim_generate_options *g, uint64_t seed, int64_t mtbf_ms,
+                      int64_t reserve_after_ms, struct sim_measures *m)
 {
         struct sim_random random;
         struct sim_site site;
@@ -329,8 +329,8 @@ static void sets_start_when_it_was_planned(void **state)
                                                .clusters = 1,
                                                .run_ms = 600000,
                                                .every_ms = 60000,
-                                               .sets = 20,
-                                               .set_size = 30};
+                                               .gangs = 20,
+                                               .gang_size = 30};
         double waited = 0, would_wait = 0;
         uint64_t reserved = 0, backfilled = 0;
 
@@ -338,15 +338,15 @@ static void sets_start_when_it_was_planned(void **state)
         for (uint64_t seed = 1; seed <= 2; seed++) {
                 struct sim_measures m, without;
 
-                run_sets(&g, seed, 0, 0, &m);
-                run_sets(&g, seed, 0, -1, &without);
-                assert_int_equal(m.sets_late, 0);
-                assert_int_equal(m.sets, without.sets);
-                assert_int_equal(without.sets_reserved, 0);
-                reserved += m.sets_reserved;
+                run_gangs(&g, seed, 0, 0, &m);
+                run_gangs(&g, seed, 0, -1, &without);
+                assert_int_equal(m.gangs_late, 0);
+                assert_int_equal(m.gangs, without.gangs);
+                assert_int_equal(without.gangs_reserved, 0);
+                reserved += m.gangs_reserved;
                 backfilled += m.backfilled;
-                waited += m.set_wait_s.mean;
-                would_wait += without.set_wait_s.mean;
+                waited += m.gang_wait_s.mean;
+                would_wait += without.gang_wait_s.mean;
                 sim_measures_deinit(&m);
                 sim_measures_deinit(&without);
         }
@@ -363,14 +363,14 @@ static void sets_outlive_their_agents(void **state)
                                                .run_ms = 60000,
                                                .every_ms = 10000,
                                                .input_bytes = 1000000,
-                                               .sets = 50,
-                                               .set_size = 12};
+                                               .gangs = 50,
+                                               .gang_size = 12};
         struct sim_measures m;
 
         (void)state;
-        run_sets(&g, 1, 600000, 0, &m);
+        run_gangs(&g, 1, 600000, 0, &m);
         assert_true(m.lost > 0);
-        assert_true(m.sets > 5);
+        assert_true(m.gangs > 5);
         sim_measures_deinit(&m);
 }
 

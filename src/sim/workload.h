@@ -2,7 +2,7 @@
  *
  * Built by trace_swf.h, trace_workflow.h or generate.h, then only read. Jobs that were submitted together
  * are adjacent: the first has their number in `together`, the others 0; they differ in their files and run
- * times only. All of them have the same `set`, of which their number is a multiple. A file is at a store of
+ * times only. All of them have the same `gang`, of which their number is a multiple. A file is at a store of
  * the site (site.h); an output exists from the end of the job that makes it.
  */
 #pragma once
@@ -29,7 +29,7 @@ struct sim_job {
         uint32_t user, program;
         uint32_t home; /* cluster at whose store its user's files are; outputs go there */
         uint32_t together;
-        uint32_t set;   /* number of the jobs submitted together that start at the same time, all or none; 0:
+        uint32_t gang;  /* number of the jobs submitted together that start at the same time, all or none; 0:
                            each starts   alone */
         uint32_t waits; /* number of its parents */
         struct sim_span inputs, outputs; /* files */

@@ -33,7 +33,7 @@ struct sim_world {
         size_t flying_count, flying_cap;
         uint64_t rows;
         struct idmap *ended;    /* strict: jobs with a durable row */
-        struct idmap *sets;     /* strict: see check_set */
+        struct idmap *gangs;    /* strict: see check_gang */
         struct idmap *fences;   /* strict: the newest fence of each job, in the log and the turns */
         struct idmap *answered; /* strict: request -> members + 1 */
         pthread_mutex_t lock;   /* protects the members below, which the store's thread writes */
@@ -74,20 +74,20 @@ const char *sim_world_violated(const struct sim_world *w)
 }
 
 /* ---- output of the core */
-/* Checks that members matched as a set get their go only when all of them were accepted. Kept for each
+/* Checks that members matched as a gang get their go only when all of them were accepted. Kept for each
  * member: the fence, and 1 << 32 while it is not accepted. */
-static void check_set(struct sim_world *w, const struct event *e)
+static void check_gang(struct sim_world *w, const struct event *e)
 {
         const uintptr_t unheard = (uintptr_t)1 << 32;
 
         SET_FOREACH (&e->members, m) {
                 uint64_t k = key(e->request, m);
-                uintptr_t is = (uintptr_t)idmap_get(w->sets, k);
+                uintptr_t is = (uintptr_t)idmap_get(w->gangs, k);
 
                 if (e->type == EVENT_GANG)
-                        idmap_put(w->sets, k, (void *)(e->fence | unheard));
+                        idmap_put(w->gangs, k, (void *)(e->fence | unheard));
                 else if (e->type == EVENT_ACCEPTED && is == (e->fence | unheard))
-                        idmap_put(w->sets, k, (void *)(uintptr_t)e->fence);
+                        idmap_put(w->gangs, k, (void *)(uintptr_t)e->fence);
                 else if (e->type == EVENT_GO && is != e->fence)
                         sim_world_violation(w, "%" PRIu64 ".%" PRIu64 " may go, and was not accepted",
                                             e->request, m);
@@ -97,7 +97,7 @@ static void check_set(struct sim_world *w, const struct event *e)
 static void check_event(struct sim_world *w, const struct event *e)
 {
         if (e->type == EVENT_GANG || e->type == EVENT_ACCEPTED || e->type == EVENT_GO)
-                check_set(w, e);
+                check_gang(w, e);
         if (e->type != EVENT_MATCHED && e->type != EVENT_EXITED)
                 return;
         SET_FOREACH (&e->members, m) {
@@ -396,7 +396,7 @@ static int note_fence(void *arg, uint64_t seq, struct str record, struct err *er
                 }
         }
         if (e.type == EVENT_GANG || e.type == EVENT_ACCEPTED)
-                check_set(w, &e);
+                check_gang(w, &e);
         event_deinit(&e);
         return 0;
 }
@@ -412,8 +412,8 @@ void sim_world_crash(struct sim_world *w, uint64_t snapshot_after)
         wait_durable(w, 0);
         idmap_free(w->fences); /* assignments of the lost turns never left */
         w->fences = idmap_new();
-        idmap_free(w->sets);
-        w->sets = idmap_new();
+        idmap_free(w->gangs);
+        w->gangs = idmap_new();
         if (w->config.strict)
                 store_scan(w->store, 1, note_fence, w, NULL);
         w->core = from_store(w, false, snapshot_after);
@@ -503,7 +503,7 @@ int sim_world_new(const struct sim_world_config *config, const struct sim_world_
         w->now = config->start_ms;
         w->ended = idmap_new();
         w->fences = idmap_new();
-        w->sets = idmap_new();
+        w->gangs = idmap_new();
         w->answered = idmap_new();
         pthread_mutex_init(&w->lock, NULL);
         pthread_cond_init(&w->changed, NULL);
@@ -525,7 +525,7 @@ void sim_world_free(struct sim_world *w)
         turn_drop(&w->turn);
         idmap_free(w->ended);
         idmap_free(w->fences);
-        idmap_free(w->sets);
+        idmap_free(w->gangs);
         idmap_free(w->answered);
         pthread_mutex_destroy(&w->lock);
         pthread_cond_destroy(&w->changed);

@@ -16,7 +16,7 @@
 enum sim_action_kind {
         SIM_ASSIGN,
         SIM_CONTROL,
-        SIM_GO,    /* the members, which wait for their set, may start */
+        SIM_GO,    /* the members, which wait for their gang, may start */
         SIM_ACK,   /* the results of the members are durable: forget them */
         SIM_STALE, /* the members are not known (any more): kill and forget them */
 };

@@ -198,7 +198,7 @@ ASSIGNMENTS = {
     "more than there is": ({"cpus_milli": 2**63, "memory_bytes": 2**64 - 1, "disk_bytes": 2**64 - 1}, {}, refused("more than this agent has")),
     "a time that does not end": ({"walltime_ms": 2**64 - 1, "vacate_ms": 2**64 - 1}, {}, runs),
     "no member": ({}, {"members": [{"first": 0, "count": 0}]}, None),
-    "a set that is larger than its members": ({}, {"gang": 2**40, "gang_size": 2**31, "gang_machines": "a,b;`id`"}, runs),
+    "a gang that is larger than its members": ({}, {"gang": 2**40, "gang_size": 2**31, "gang_machines": "a,b;`id`"}, runs),
     "GPUs without end": ({"resources": [{"name": "GPUs", "count": 2**32 - 1}]}, {}, any_end),
     "signals that there are not": ({"kill_signal": -9, "checkpointing": {"code": -1, "signal": -1, "by_signal": 1}}, {}, runs),
     "a way of thousands of servers": ({"origin": {"servers": "x " * 5000, "owner": "a\nb", "job": "1.0", "hops_left": 2**31}}, {}, any_end),

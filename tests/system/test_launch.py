@@ -170,7 +170,7 @@ def test_who_may_start_what(instance):
     assert "universe = parallel" in peer.ask({**launch, "node": 0})["text"]
     peer.close()
     instance.cli("rm", str(single))
-    sets = instance.submit(sh(f"echo ${{DROVER_CHIRP-none}} >{instance.work}/sets.$0", queue="queue 2", set_size=2).replace("sets.$0'", "sets.$0' $(Node)"))
+    sets = instance.submit(sh(f"echo ${{DROVER_CHIRP-none}} >{instance.work}/sets.$0", queue="queue 2", gang_size=2).replace("sets.$0'", "sets.$0' $(Node)"))
     instance.wait(sets)
     assert instance.read("sets.0") == "none\n"
 
@@ -183,7 +183,7 @@ def test_as_the_jobs_user(instance):
     shutil.copy(program(instance, "openmpi"), site.home(ONE))
     said = os.path.join(site.home(ONE), "said")
     script = SCRIPT + f"exec >{said} 2>&1; $DROVER_LAUNCH $(sed -n 3p $DROVER_HOSTS) \"id -u; pwd\"; mpirun.openmpi ./sum.openmpi"
-    request = site.submit(ONE, script, jobs=2, JobUniverse=11, SetSize=2, RequestCpus=2, ShouldTransferFiles="NO")
+    request = site.submit(ONE, script, jobs=2, JobUniverse=11, GangSize=2, RequestCpus=2, ShouldTransferFiles="NO")
     instance.wait(request, code=None)
     said = site.text(ONE, "said").splitlines()
     assert said[:2] == [str(ONE.pw_uid), site.home(ONE)] and sum(line.endswith("of 4 on ?: sum 6") for line in said) == 4, said

@@ -203,7 +203,7 @@ def test_by_settings_and_what_is_refused(instance):
     assert len(log) == 2 and "prefer = 0.3" in log[0]
     for wrong, said in (({"prefer": "cost"}, "write meta = yes as well"), ({"meta": "yes", "prefer": "both"}, "none of time, cost, and a number"),
                         ({"meta": "perhaps"}, "meta"), ({"parts": "3"}, "parts can only be together"),
-                        ({"meta": "yes", "set_size": "1"}, "meta job"), ({"meta": "yes", "reservation": "1"}, "its own reservation")):
+                        ({"meta": "yes", "gang_size": "1"}, "meta job"), ({"meta": "yes", "reservation": "1"}, "its own reservation")):
         out = instance.cli("submit", "-", stdin=sh("true", **wrong), code=None)
         assert out.code != 0 and said in out.err, (wrong, out)
 

@@ -188,17 +188,17 @@ def test_a_seed_is_the_same_run(sim):
 
 def test_sets_have_places_kept(sim):
     """Jobs that start together, among others: none later than planned, and sooner than where no places are kept."""
-    words = ["--jobs", 1500, "--classes", 45, "--agents", 10, "--cpus", 8, "--every", "1m", "--users", 4, "--input", 0, "--sets", 20,
-             "--set-size", 30]
-    kept = compare(sim, *words)["cost"]["sets"]
-    without = compare(sim, *words, "--reserve-after", 0)["cost"]["sets"]
+    words = ["--jobs", 1500, "--classes", 45, "--agents", 10, "--cpus", 8, "--every", "1m", "--users", 4, "--input", 0, "--gangs", 20,
+             "--gang-size", 30]
+    kept = compare(sim, *words)["cost"]["gangs"]
+    without = compare(sim, *words, "--reserve-after", 0)["cost"]["gangs"]
     assert kept["late"] == 0 and kept["reserved"] > 0 and kept["backfilled"] > 0
     assert without["reserved"] == 0
     assert kept["wait_s"]["count"] == without["wait_s"]["count"] > 0
     assert kept["wait_s"]["mean"] < without["wait_s"]["mean"]
     assert "BACKFILLED" in sim(*words)
-    assert "sets" not in compare(sim, "--jobs", 50)["cost"]
-    assert "100 jobs like job" in sim("--jobs", 200, "--classes", 2, "--agents", 4, "--cpus", 4, "--sets", 100, "--set-size", 100, code=2)
+    assert "gangs" not in compare(sim, "--jobs", 50)["cost"]
+    assert "100 jobs like job" in sim("--jobs", 200, "--classes", 2, "--agents", 4, "--cpus", 4, "--gangs", 100, "--gang-size", 100, code=2)
 
 
 def test_the_table_and_the_plot(sim, tmp_path):

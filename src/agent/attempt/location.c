@@ -69,7 +69,7 @@ static void waiting(const struct attempt *at, struct doing *d)
         if (at->suspended)
                 buf_addz(&d->words, "suspended before it began");
         else if (at->wait_for_go)
-                buf_addz(&d->words, "waiting for the others of its set");
+                buf_addz(&d->words, "waiting for the others of its gang");
         else if (!at->q->backend->ready || at->q->backend->unreachable)
                 buf_addz(&d->words, queue_is_local(at->q) ? "waiting for the agent's shepherd"
                                                           : "waiting for the batch system to answer");

@@ -201,7 +201,7 @@ static void control(struct attempt *at, void *arg)
                 if (m->signal >= 1 && m->signal <= 64)
                         attempt_signal(at, m->signal);
         } else if (command == DROVER__COMMAND__END) {
-                attempt_end(at, "ended with its set");
+                attempt_end(at, "ended with its gang");
         } else if (command == DROVER__COMMAND__VACATE && at->state == ATTEMPT_DELIVERING) {
                 return; /* nothing is left to run elsewhere */
         } else if (command == DROVER__COMMAND__REMOVE && at->state == ATTEMPT_DELIVERING) {

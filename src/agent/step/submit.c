@@ -111,13 +111,13 @@ static void set_variables(const struct attempt *at, const char *sandbox, struct 
         if (!at->gang_size)
                 return;
         snprintf(number, sizeof(number), "%u", at->gang_size);
-        env_set(env, "DROVER_SET_SIZE", number);
+        env_set(env, "DROVER_GANG_SIZE", number);
         env_set(env, "_CONDOR_NPROCS", number);
         snprintf(number, sizeof(number), "%llu", (unsigned long long)(at->member - at->gang));
         env_set(env, "DROVER_NODE", number);
         env_set(env, "_CONDOR_PROCNO", number);
         if (at->gang_machines)
-                env_set(env, "DROVER_SET_MACHINES", at->gang_machines);
+                env_set(env, "DROVER_GANG_MACHINES", at->gang_machines);
         if (launch_wanted(at))
                 launch_variables(at, sandbox, set_variable, env);
 }

@@ -591,10 +591,10 @@ static const struct option_row sim_options[] = {
          "Number of generated requests, each with one kind of job. Default: 10."},
         {"users", 0, OPTION_NUMBER, "N", "Number of users. Default: one per ten classes."},
         {"run", 0, OPTION_DURATION, "TIME", "Median run time of generated jobs. Default: 10m."},
-        {"sets", 0, OPTION_NUMBER, "PERCENT",
+        {"gangs", 0, OPTION_NUMBER, "PERCENT",
          "Percentage of generated requests whose jobs are gangs: they start together or not at all. Default: "
          "0."},
-        {"set-size", 0, OPTION_NUMBER, "N", "Jobs per gang. Default: 8."},
+        {"gang-size", 0, OPTION_NUMBER, "N", "Jobs per gang. Default: 8."},
         {"reserve-after", 0, OPTION_DURATION, "TIME",
          "How long jobs are passed over until resources are reserved for them; 0: never. Default: 1m."},
         {"reserve-idle", 0, OPTION_NUMBER, "PERCENT",

@@ -286,19 +286,19 @@ static bool make_jobs(struct study *s, const struct options *o)
                                          .clusters = (uint32_t)s->site.count,
                                          .cpus_max = 1};
         struct sim_random random;
-        int64_t jobs, classes, users, sets, set_size;
+        int64_t jobs, classes, users, gangs, gang_size;
 
         if (!read_count(o, "jobs", 1000, 1, SIM_JOBS_MAX, &jobs) ||
             !read_count(o, "classes", 10, 1, 1000000, &classes) ||
-            !read_count(o, "users", 0, 1, 1000000, &users) || !read_count(o, "sets", 0, 0, 100, &sets) ||
-            !read_count(o, "set-size", 8, 2, 10000, &set_size) ||
+            !read_count(o, "users", 0, 1, 1000000, &users) || !read_count(o, "gangs", 0, 0, 100, &gangs) ||
+            !read_count(o, "gang-size", 8, 2, 10000, &gang_size) ||
             !read_size(o, "input", 1 << 30, &g.input_bytes))
                 return false;
         g.jobs = (uint64_t)jobs;
         g.classes = (uint32_t)classes;
         g.users = (uint32_t)users;
-        g.sets = (uint32_t)sets;
-        g.set_size = (uint32_t)set_size;
+        g.gangs = (uint32_t)gangs;
+        g.gang_size = (uint32_t)gang_size;
         sim_random_seed(&random, s->seed);
         sim_generate(&s->workload, &g, &random);
         human_count(&s->title, (int64_t)s->workload.job_count, "generated job in ", "generated jobs in ");
@@ -322,7 +322,8 @@ static bool make_files(struct study *s, const struct options *o)
 /* Refuses options that the chosen workload does not use. */
 static bool check_options(const struct options *o)
 {
-        static const char *const generated[] = {"jobs", "classes", "users", "run", "sets", "set-size", NULL},
+        static const char *const generated[] = {"jobs",  "classes",   "users", "run",
+                                                "gangs", "gang-size", NULL},
                                  *const traced[] = {"first", "hurry", "copies", "load", NULL};
         const char *const *none = o->word_count ? generated : traced;
 

@@ -122,7 +122,7 @@ static void print_guesses(const struct cli *cli, const struct study *s)
         cli_print_table(cli, &t);
 }
 
-static void print_sets(const struct cli *cli, const struct study *s)
+static void print_gangs(const struct cli *cli, const struct study *s)
 {
         static const struct table_column columns[] = {{"POLICY", false, false}, {"SETS", true, false},
                                                       {"WAIT", true, false},    {"MEDIAN", true, false},
@@ -135,12 +135,12 @@ static void print_sets(const struct cli *cli, const struct study *s)
                 const struct sim_measures *m = &s->results[i].m;
 
                 table_text(&t, str_of(s->results[i].policy));
-                table_format(&t, "%" PRIu64, m->sets);
-                cell_seconds(&t, m->set_wait_s.mean);
-                cell_seconds(&t, m->set_wait_s.median);
-                cell_seconds(&t, m->set_wait_s.p95);
-                table_format(&t, "%" PRIu64, m->sets_reserved);
-                table_format(&t, "%" PRIu64, m->sets_late);
+                table_format(&t, "%" PRIu64, m->gangs);
+                cell_seconds(&t, m->gang_wait_s.mean);
+                cell_seconds(&t, m->gang_wait_s.median);
+                cell_seconds(&t, m->gang_wait_s.p95);
+                table_format(&t, "%" PRIu64, m->gangs_reserved);
+                table_format(&t, "%" PRIu64, m->gangs_late);
                 table_format(&t, "%" PRIu64, m->backfilled);
                 table_end_row(&t);
         }
@@ -200,11 +200,11 @@ void study_print_table(const struct cli *cli, const struct study *s)
         buf_addz(&out, "\nwaits by the size of the job\n");
         cli_print(&out);
         print_waits(cli, s);
-        if (s->result_count && s->results[0].m.sets) {
+        if (s->result_count && s->results[0].m.gangs) {
                 buf_addz(&out,
-                         "\nsets, the places kept for them, and other jobs that were started meanwhile\n");
+                         "\ngangs, the places kept for them, and other jobs that were started meanwhile\n");
                 cli_print(&out);
-                print_sets(cli, s);
+                print_gangs(cli, s);
         }
         if (sim_site_has_watts(&s->site)) {
                 buf_addz(&out, "\nenergy that the processors take\n");
@@ -288,12 +288,12 @@ static void add_result(struct json *j, const struct study_result *r, bool guesse
         add_spread(j, "slowdown", &m->slowdown);
         add_double(j, "fairness", m->fairness);
         add_double(j, "utilisation", m->utilisation);
-        if (m->sets) {
-                json_key(j, "sets");
+        if (m->gangs) {
+                json_key(j, "gangs");
                 json_open(j, '{');
-                add_spread(j, "wait_s", &m->set_wait_s);
-                add_uint(j, "reserved", m->sets_reserved);
-                add_uint(j, "late", m->sets_late);
+                add_spread(j, "wait_s", &m->gang_wait_s);
+                add_uint(j, "reserved", m->gangs_reserved);
+                add_uint(j, "late", m->gangs_late);
                 add_uint(j, "backfilled", m->backfilled);
                 json_close(j, '}');
         }

@@ -97,9 +97,9 @@ static void collect(struct names *s, const struct ad *ad)
                                 a->AllowedExecuteDuration,
                                 a->DeferralTime,
                                 a->DeferralWindow,
-                                a->SetSize,
-                                a->SetWithin,
-                                a->SetGroupBy,
+                                a->GangSize,
+                                a->GangWithin,
+                                a->GangGroupBy,
                                 a->WantParallelSchedulingGroups};
         const symbol conditions[] = {a->Requirements,  a->Rank,        a->RequestCpus,      a->DeferralTime,
                                      a->RequestMemory, a->RequestDisk, a->ConcurrencyLimits};
@@ -422,7 +422,7 @@ void job_class_bucket_filled(struct core *c, struct bucket *b, uint64_t more)
                 order_class_ready(c, k);
                 c->listeners.class_ready(c, k);
         }
-        /* A set may be complete now; and a member behind those that wait for a better place need not wait
+        /* A gang may be complete now; and a member behind those that wait for a better place need not wait
          * too. */
         if (gang_class(k) || k->passed_over)
                 job_class_look_again(c, k);

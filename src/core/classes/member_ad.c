@@ -149,7 +149,7 @@ static void set_gang(struct core *c, struct ad *ad, const struct request *r, uin
         if (!gang_of(r, member, &first, &size))
                 return;
         buf_printf(&text, "%llu.%u-%u", (unsigned long long)r->id, first, first + size - 1);
-        ad_set_string(ad, c->attr.DroverSet, buf_view(&text));
+        ad_set_string(ad, c->attr.DroverGang, buf_view(&text));
         ad_set_integer(ad, c->attr.DroverNode, member - first);
 }
 
@@ -313,7 +313,7 @@ static const size_t of_state[] = {
         AT(NumShadowStarts), AT(NumJobCompletions), AT(RemoteWallClockTime), AT(CumulativeSuspensionTime)};
 static const size_t of_request[] = {AT(ClusterId), AT(Owner), AT(User), AT(QDate)};
 /* Some members have one. */
-static const size_t some_have[] = {AT(JobPrio),           AT(DataLabels),          AT(DroverSet),
+static const size_t some_have[] = {AT(JobPrio),           AT(DataLabels),          AT(DroverGang),
                                    AT(DroverNode),        AT(HoldReason),          AT(HoldReasonCode),
                                    AT(HoldReasonSubCode), AT(DAGFailedCount),      AT(DAGStatus),
                                    AT(DAGJobId),          AT(DAGJobCount),         AT(DAGReturn),

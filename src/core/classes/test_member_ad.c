@@ -89,7 +89,7 @@ static void test_jobs_of_one_kind(void **state)
         struct core *c = *state;
         struct request *r = submit(c, "a\nb\nc\nd\ne\nf\ng\nh\n", 8,
                                    (const char *const[]){"Cmd", "\"x\"", "~Args", "\"$(f)\"", "~Note",
-                                                         "\"$(f) $(Process)\"", "SetSize", "2", NULL});
+                                                         "\"$(f) $(Process)\"", "GangSize", "2", NULL});
         struct core_job_kind kind;
 
         assert_int_equal(compare_all(c, r), 8 * 7);

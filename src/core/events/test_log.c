@@ -171,7 +171,7 @@ static void test_templates_mean_the_same_later(void **state)
         struct core *later;
         const struct job_template *t;
 
-        SUBMIT(6, "SetSize", "ifThenElse(time() > 1700100000, 3, 2)", "ReserveDuration", "random(1000000)",
+        SUBMIT(6, "GangSize", "ifThenElse(time() > 1700100000, 3, 2)", "ReserveDuration", "random(1000000)",
                "RequestCpus", "1");
         t = request_part_at(request_find(s->core, 1), 0)->job_template;
         assert_int_equal(t->gang.size, 2);

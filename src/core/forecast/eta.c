@@ -231,7 +231,7 @@ int core_eta(struct core *c, uint64_t request, uint32_t member, struct core_eta 
                 return 0;
         meta = b->job_class->job_template->meta.wanted ? advance_for_job(c, request, member) : NULL;
         before = set_count_range(&b->idle, 0, member);
-        if (gang_class(b->job_class)) /* all members of a set start with the first */
+        if (gang_class(b->job_class)) /* all members of a gang start with the first */
                 before -= before % gang_size(request_part_at(r, b->part));
         if (!meta && before >= known(c, b))
                 return 0;

@@ -1,4 +1,4 @@
-/* Predicts the starts of sets. */
+/* Predicts the starts of gangs. */
 #include "base/mem.h"
 #include "core/data/cost.h"
 #include "core/forecast/eta.h"
@@ -7,9 +7,9 @@
 #include "core/model/core_parts.h"
 #include "core/model/gang_rule.h"
 
-#define SET_TIMES 512u /* most times at which room for a set is searched */
+#define GANG_TIMES 512u /* most times at which room for a gang is searched */
 
-/* Finds, among the suitable queues, the company that has room for the most jobs of a set. */
+/* Finds, among the suitable queues, the company that has room for the most jobs of a gang. */
 static void best_company(const struct forecast *x, const struct job_class *k, int64_t cpus,
                          const struct eta_fit *all, struct eta_fit *ret, uint64_t *ret_slots)
 {
@@ -79,7 +79,7 @@ static int eta_gang_by_number(const void *x, const void *y)
 
 /* Lists the times at which something becomes free at one of the queues, or of the limits. */
 static size_t set_times(const struct forecast *x, const struct eta_fit *f, const struct eta_draws *d,
-                        int64_t times[SET_TIMES])
+                        int64_t times[GANG_TIMES])
 {
         size_t n = 0;
 
@@ -87,13 +87,13 @@ static size_t set_times(const struct forecast *x, const struct eta_fit *f, const
         for (size_t i = 0; i < f->count; i++) {
                 const struct capacity_timeline *l = &x->timelines[f->timelines[i]];
 
-                if (n < SET_TIMES && l->busy_ms > x->now_ms)
+                if (n < GANG_TIMES && l->busy_ms > x->now_ms)
                         times[n++] = l->busy_ms;
-                for (size_t k = 0; k < l->count && n < SET_TIMES; k++)
+                for (size_t k = 0; k < l->count && n < GANG_TIMES; k++)
                         times[n++] = l->steps[k].at_ms;
         }
         for (size_t i = 0; i < d->count; i++)
-                for (size_t k = 0; k < d->v[i].pool->count && n < SET_TIMES; k++)
+                for (size_t k = 0; k < d->v[i].pool->count && n < GANG_TIMES; k++)
                         times[n++] = d->v[i].pool->steps[k].at_ms;
         qsort(times, n, sizeof(*times), eta_gang_by_number);
         return n;
@@ -104,8 +104,8 @@ void forecast_gangs(struct forecast *x, const struct eta_fit *f, const struct et
 {
         const struct bucket *b = t->bucket;
         const struct part *p = request_part_at(b->request, b->part);
-        int64_t times[SET_TIMES], cpus = p->job_template->cpus > 0 ? p->job_template->cpus : 1, all_ms,
-                                  held_ms;
+        int64_t times[GANG_TIMES], cpus = p->job_template->cpus > 0 ? p->job_template->cpus : 1, all_ms,
+                                   held_ms;
         uint64_t size = gang_size(p), slots;
         struct core_cost cost;
         struct eta_fit some;

@@ -482,9 +482,9 @@ static void test_quote_of_a_full_batch_system(void **state)
 /* Sets start when there is room for the last of their jobs, and never where there is not. */
 static void test_sets(void **state)
 {
-        static const char *const three[] = {"ExpectedRunTime", "60", "SetSize", "3", NULL};
-        static const char *const at_one[] = {"ExpectedRunTime", "60",       "SetSize", "3",
-                                             "SetWithin",       "\"node\"", NULL};
+        static const char *const three[] = {"ExpectedRunTime", "60", "GangSize", "3", NULL};
+        static const char *const at_one[] = {"ExpectedRunTime", "60",       "GangSize", "3",
+                                             "GangWithin",      "\"node\"", NULL};
         static const char *const ten[] = {"ExpectedRunTime", "600", NULL};
         struct core *c = *state;
         struct core_quote q;

@@ -139,7 +139,7 @@ static void test_not_before_its_time(void **state)
 /* Sets draw for all of their jobs at once. */
 static void test_sets_under_a_limit(void **state)
 {
-        static const char *const pairs[] = {"ExpectedRunTime",   "60",     "SetSize", "2",
+        static const char *const pairs[] = {"ExpectedRunTime",   "60",     "GangSize", "2",
                                             "ConcurrencyLimits", "\"sw\"", NULL};
         struct core *c = *state;
 

@@ -1,4 +1,4 @@
-/* Implements sets. No record is kept of a set except fields of its attempts: gang_settle counts the states
+/* Implements gangs. No record is kept of a gang except fields of its attempts: gang_settle counts the states
  * of its members and emits the missing events. */
 #include "core/gang/gang.h"
 
@@ -13,13 +13,13 @@
 #include "core/model/pending_match.h"
 
 struct gangs {
-        struct idmap *waiting; /* set that waits for Go → since when; NULL: none */
-        struct idmap *todo;    /* sets that have changed; NULL: none */
+        struct idmap *waiting; /* gang that waits for Go → since when; NULL: none */
+        struct idmap *todo;    /* gangs that have changed; NULL: none */
 };
 
-#define SETS_TRIED 64u /* most sets examined of one bucket, when members are held or stopping */
+#define GANGS_TRIED 64u /* most gangs examined of one bucket, when members are held or stopping */
 
-/* ---- sets to examine */
+/* ---- gangs to examine */
 
 static uint64_t key_of(uint64_t request, uint32_t first)
 {
@@ -248,7 +248,7 @@ static void end_all(struct core *c, struct gang *g, enum job_state next, const c
         set_deinit(&rest);
 }
 
-/* Names a member that blocks the others: "7.3 of its set is held". */
+/* Names a member that blocks the others: "7.3 of its gang is held". */
 static void name_blocker(const struct gang *g, char *text, size_t n)
 {
         const struct set *which = set_count(&g->held)    ? &g->held
@@ -256,7 +256,7 @@ static void name_blocker(const struct gang *g, char *text, size_t n)
                                                          : &g->idle;
         uint32_t m = (uint32_t)set_first(which);
 
-        snprintf(text, n, "job %llu.%u of its set %s", (unsigned long long)g->request->id, m,
+        snprintf(text, n, "job %llu.%u of its gang %s", (unsigned long long)g->request->id, m,
                  which == &g->held    ? "is held"
                  : which == &g->stops ? "was stopped"
                                       : "runs no more");
@@ -267,9 +267,9 @@ static void settle_gang(struct core *c, struct gang *g)
         char why[96];
 
         if (g->first_ends && g->first_over) {
-                end_all(c, g, JOB_COMPLETED, "the first job of its set has ended");
+                end_all(c, g, JOB_COMPLETED, "the first job of its gang has ended");
         } else if (g->removed) {
-                end_all(c, g, JOB_REMOVED, "a job of its set was removed");
+                end_all(c, g, JOB_REMOVED, "a job of its gang was removed");
         } else if (set_count(&g->idle) || set_count(&g->held) || set_count(&g->stops)) {
                 name_blocker(g, why, sizeof(why));
                 free_waiting(c, g, why);
@@ -310,9 +310,9 @@ void gang_settle(struct core *c)
         c->gangs->todo = NULL;
 }
 
-/* ---- sets that wait for Go */
+/* ---- gangs that wait for Go */
 
-/* Returns whether the set may still wait. */
+/* Returns whether the gang may still wait. */
 static bool may_wait(struct core *c, uint64_t key, int64_t since, int64_t *ret_left)
 {
         struct request *r = request_find(c, key >> 32);
@@ -324,7 +324,7 @@ static bool may_wait(struct core *c, uint64_t key, int64_t since, int64_t *ret_l
         gang_look(r, (uint32_t)key, &g);
         waits = set_count(&g.waits) > 0;
         if (waits && c->steady_ms - since >= c->config.gang_wait_ms) {
-                free_waiting(c, &g, "not all jobs of its set were accepted in time");
+                free_waiting(c, &g, "not all jobs of its gang were accepted in time");
                 waits = false;
         } else if (waits && since + c->config.gang_wait_ms - c->steady_ms < *ret_left) {
                 *ret_left = since + c->config.gang_wait_ms - c->steady_ms;
@@ -396,7 +396,7 @@ void gang_agent_away(struct core *c, const struct core_agent *a)
                 struct gang g;
 
                 gang_look(request_find(c, keys[i] >> 32), (uint32_t)keys[i], &g);
-                free_waiting(c, &g, "the agent of a job of its set is away");
+                free_waiting(c, &g, "the agent of a job of its gang is away");
                 gang_look_deinit(&g);
         }
         free(keys);
@@ -404,7 +404,7 @@ void gang_agent_away(struct core *c, const struct core_agent *a)
 
 /* ---- looking */
 
-static const char *check_set(struct request *r, uint32_t first)
+static const char *gang_complaint(struct request *r, uint32_t first)
 {
         static char sentence[128];
         struct gang g;
@@ -414,7 +414,7 @@ static const char *check_set(struct request *r, uint32_t first)
         broken = set_count(&g.idle) || set_count(&g.held) || set_count(&g.stops);
         mixed = set_count(&g.runs) && set_count(&g.waits);
         snprintf(sentence, sizeof(sentence),
-                 "half of the set %llu.%u runs (%llu run, %llu wait, %llu are idle, %llu held)",
+                 "half of the gang %llu.%u runs (%llu run, %llu wait, %llu are idle, %llu held)",
                  (unsigned long long)r->id, first, (unsigned long long)set_count(&g.runs),
                  (unsigned long long)set_count(&g.waits), (unsigned long long)set_count(&g.idle),
                  (unsigned long long)set_count(&g.held));
@@ -436,7 +436,7 @@ const char *gang_invariant(struct core *c)
                         uint32_t size = r->together ? p->count : gang_size(p);
 
                         for (uint32_t at = p->first; size && at < p->first + p->count; at += size) {
-                                const char *bad = check_set(r, r->together ? 0 : at);
+                                const char *bad = gang_complaint(r, r->together ? 0 : at);
 
                                 if (bad && !is_todo(c, r, r->together ? 0 : at))
                                         return bad;
@@ -469,7 +469,7 @@ bool gang_company(struct core *c, const struct job_class *k, const struct queue 
         return true;
 }
 
-/* Collects the set's members that are to be matched, all idle and of this bucket. False: some are not. */
+/* Collects the gang's members that are to be matched, all idle and of this bucket. False: some are not. */
 static bool members_of(const struct bucket *b, uint32_t first, uint32_t size, struct set *ret)
 {
         const struct request *r = b->request;
@@ -487,7 +487,7 @@ bool gang_next(const struct bucket *b, uint64_t from, uint32_t *ret_first, uint3
 {
         uint64_t m = set_next(&b->idle, from);
 
-        for (unsigned tries = 0; m != SET_END && tries < SETS_TRIED; tries++) {
+        for (unsigned tries = 0; m != SET_END && tries < GANGS_TRIED; tries++) {
                 if (!gang_of(b->request, (uint32_t)m, ret_first, ret_size))
                         return false;
                 if (members_of(b, *ret_first, *ret_size, ret))

@@ -7,7 +7,7 @@
  * that time on. An attempt's end is predicted by its allowed run time (AllowedExecuteDuration), else by the
  * run times of similar jobs.
  *
- * A set of jobs (gang.h) has resources reserved at as many queues as it needs, from the time on when all of
+ * A gang (gang.h) has resources reserved at as many queues as it needs, from the time on when all of
  * it fits.
  *
  * Other jobs are backfilled at that queue only if they should not delay the reserved job: they start at once
@@ -105,7 +105,7 @@ bool reserve_advance_allows(struct core *c, const struct job_class *k, const str
  * none found. */
 int64_t reserve_advance_after(struct core *c, const struct queue *q, int64_t at_ms, const struct need *need);
 
-/* ---- reserve_gang.c: finds places for the class's first set, at the queues where all of it fits soonest.
+/* ---- reserve_gang.c: finds places for the class's first gang, at the queues where all of it fits soonest.
  * True: found; *ret_places is the caller's. */
 bool reserve_gang_find(struct core *c, struct job_class *k, struct reserved **ret_places, size_t *ret_count,
                        int64_t *ret_start_ms);

@@ -1,5 +1,5 @@
 /* Simulates each company of queues (one, those of a group, or all) forward: as attempts end each queue has
- * room for more members, until the whole set fits. The company where it fits soonest is chosen. */
+ * room for more members, until the whole gang fits. The company where it fits soonest is chosen. */
 #include "base/mem.h"
 #include "core/gang/gang.h"
 #include "core/gang/reserve.h"

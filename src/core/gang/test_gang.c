@@ -1,4 +1,4 @@
-/* Sets: which get places, how members affect each other, and what is refused. */
+/* Gangs: which get places, how members affect each other, and what is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,10 +12,11 @@
         "[ Cpus = " #cpus "; Memory = 1000; Disk = 1000; TotalCpus = " #total                                \
         "; TotalMemory = 1000; Group = \"" group "\" ]"
 
-static struct request *submit_set(struct core *c, uint64_t jobs, const char *size, const char *within)
+static struct request *submit_gang(struct core *c, uint64_t jobs, const char *size, const char *within)
 {
-        return submit(c, NULL, jobs,
-                      (const char *const[]){"RequestCpus", "1", "SetSize", size, "SetWithin", within, NULL});
+        return submit(
+                c, NULL, jobs,
+                (const char *const[]){"RequestCpus", "1", "GangSize", size, "GangWithin", within, NULL});
 }
 
 static void accept(struct core *c, const char *agent, uint64_t request, uint32_t fence, const char *members)
@@ -59,7 +60,7 @@ static void test_all_or_none(void **s)
 {
         struct core *c = *s;
 
-        submit_set(c, 3, "3", "\"anywhere\"");
+        submit_gang(c, 3, "3", "\"anywhere\"");
         submit(c, NULL, 1, (const char *const[]){"RequestCpus", "1", NULL});
         offer(c, "n1", AD(2, 2, "a"));
         expect_assigned(c, "n1/default 2 0\n"); /* what is behind it goes meanwhile */
@@ -78,7 +79,7 @@ static void test_a_text_says_which_node(void **s)
         struct core *c = *s;
         BUF_CLEANUP struct buf b = {0};
 
-        submit_set(c, 6, "3", "\"anywhere\"");
+        submit_gang(c, 6, "3", "\"anywhere\"");
         assert_int_equal(core_member_expand(c, 1, 4, STR("$(Node) of $(Process)"), &b), 0);
         assert_string_equal(buf_z(&b), "1 of 4");
         assert_int_equal(core_member_expand(c, 1, 6, STR("x"), &b), CORE_UNKNOWN);
@@ -88,8 +89,8 @@ static void test_one_queue_or_one_group(void **s)
 {
         struct core *c = *s;
 
-        submit_set(c, 3, "3", "\"node\"");
-        submit_set(c, 3, "3", "\"group\"");
+        submit_gang(c, 3, "3", "\"node\"");
+        submit_gang(c, 3, "3", "\"group\"");
         offer(c, "n1", AD(2, 2, "a"));
         offer(c, "n2", AD(2, 2, "b"));
         expect_assigned(c, "");
@@ -104,16 +105,16 @@ static void test_room_ahead_of_its_turn_does_not_count(void **s)
 {
         struct core *c = *s;
 
-        submit_set(c, 3, "0", "\"node\"");
+        submit_gang(c, 3, "0", "\"node\"");
         offer(c, "n1", AD(6, 2, "a"));
         expect_assigned(c, "");
 }
 
-static void test_several_sets(void **s)
+static void test_several_gangs(void **s)
 {
         struct core *c = *s;
 
-        submit_set(c, 8, "2", "\"node\"");
+        submit_gang(c, 8, "2", "\"node\"");
         offer(c, "n1", AD(5, 5, "a"));
         offer(c, "n2", AD(3, 3, "a"));
         expect_assigned(c, "n1/default 1 0-1\nn1/default 1 2-3\nn2/default 1 4-5\n");
@@ -125,7 +126,7 @@ static void test_places_are_tried_before_they_are_given(void **s)
         struct core *c = *s;
 
         submit(c, NULL, 4,
-               (const char *const[]){"RequestCpus", "1", "SetSize", "4", "Requirements", "TARGET.Cpus > 2",
+               (const char *const[]){"RequestCpus", "1", "GangSize", "4", "Requirements", "TARGET.Cpus > 2",
                                      NULL});
         offer(c, "n1", AD(4, 4, "a"));
         expect_assigned(c, "");
@@ -135,7 +136,7 @@ static void test_places_are_tried_before_they_are_given(void **s)
 
 static void begin(struct core *c, struct request **ret)
 {
-        *ret = submit_set(c, 3, "3", "\"anywhere\"");
+        *ret = submit_gang(c, 3, "3", "\"anywhere\"");
         offer(c, "n1", AD(2, 2, "a"));
         offer(c, "n2", AD(1, 1, "a"));
         expect_assigned(c, "n1/default 1 0-1\nn2/default 1 2\n");
@@ -201,14 +202,14 @@ static void test_what_one_suffers_all_do(void **s)
 {
         struct core *c = *s;
         struct request *r;
-        struct core_gang set;
+        struct core_gang gang;
 
         go(c, &r);
         result(c, "n2", 1, 2, CORE_OUTCOME_LOST);
         assert_int_equal(state(r, 2), JOB_IDLE);
         assert_int_equal(state(r, 0), JOB_VACATING);
-        assert_int_equal(core_job_gang(c, 1, 2, &set), 0);
-        assert_true(set.state == CORE_GANG_BLOCKED && set.member == 0 && set.blocked == JOB_VACATING);
+        assert_int_equal(core_job_gang(c, 1, 2, &gang), 0);
+        assert_true(gang.state == CORE_GANG_BLOCKED && gang.member == 0 && gang.blocked == JOB_VACATING);
         offer(c, "n2", AD(4, 4, "a"));
         expect_assigned(c, "");
         result(c, "n1", 1, 0, CORE_KILLED);
@@ -227,11 +228,11 @@ static void test_what_one_suffers_all_do(void **s)
         result(c, "n2", 1, 2, CORE_KILLED);
         offer(c, "n2", AD(4, 4, "a"));
         expect_assigned(c, "");
-        assert_int_equal(core_job_gang(c, 1, 2, &set), 0);
-        assert_true(set.state == CORE_GANG_BLOCKED && set.member == 0 && set.left == 2);
+        assert_int_equal(core_job_gang(c, 1, 2, &gang), 0);
+        assert_true(gang.state == CORE_GANG_BLOCKED && gang.member == 0 && gang.left == 2);
 }
 
-static void test_commands_reach_the_whole_set(void **s)
+static void test_commands_reach_the_whole_gang(void **s)
 {
         struct core_command cmd = {.action = CORE_ACT_HOLD, .request = 1};
         struct core *c = *s;
@@ -239,7 +240,7 @@ static void test_commands_reach_the_whole_set(void **s)
         struct request *r;
         uint64_t n;
 
-        r = submit_set(c, 6, "3", "\"anywhere\"");
+        r = submit_gang(c, 6, "3", "\"anywhere\"");
         set_add(&one, 4);
         cmd.members = &one;
         assert_int_equal(core_act(c, &cmd, &n, NULL), 0);
@@ -266,7 +267,7 @@ static void test_the_first_ends_it(void **s)
         struct request *r;
 
         r = submit(c, NULL, 3,
-                   (const char *const[]){"RequestCpus", "1", "SetSize", "3", "JobUniverse", "11", NULL});
+                   (const char *const[]){"RequestCpus", "1", "GangSize", "3", "JobUniverse", "11", NULL});
         offer(c, "n1", AD(3, 3, "a"));
         expect_assigned(c, "n1/default 1 0-2\n");
         accept(c, "n1", 1, 1, "0-2");
@@ -294,7 +295,7 @@ static int look_for_node(struct core *c, const char *agent, uint32_t member, uin
         return r;
 }
 
-/* A program of one node may start others on the nodes of its own set, once they run. */
+/* A program of one node may start others on the nodes of its own gang, once they run. */
 static void test_nodes_find_each_other(void **s)
 {
         struct core *c = *s;
@@ -302,7 +303,7 @@ static void test_nodes_find_each_other(void **s)
         uint32_t member;
 
         submit(c, NULL, 4,
-               (const char *const[]){"RequestCpus", "1", "SetSize", "2", "JobUniverse", "11", NULL});
+               (const char *const[]){"RequestCpus", "1", "GangSize", "2", "JobUniverse", "11", NULL});
         offer(c, "n1", AD(1, 1, "a"));
         offer(c, "n2", AD(1, 1, "a"));
         expect_assigned(c, "n1/default 1 0\nn2/default 1 1\n");
@@ -329,13 +330,13 @@ static void test_nodes_find_each_other(void **s)
         assert_int_equal(look_for_node(c, "n1", 0, 1, 1, &member, &agent), CORE_UNKNOWN);
 }
 
-static void test_nodes_of_other_sets_do_not(void **s)
+static void test_nodes_of_other_gangs_do_not(void **s)
 {
         struct core *c = *s;
         const char *agent = NULL;
         uint32_t member;
 
-        submit_set(c, 2, "2", "\"node\"");
+        submit_gang(c, 2, "2", "\"node\"");
         offer(c, "n1", AD(2, 2, "a"));
         expect_assigned(c, "n1/default 1 0-1\n");
         accept(c, "n1", 1, 1, "0-1");
@@ -377,7 +378,7 @@ static void test_limits_are_for_all_of_them(void **s)
         core_limit_set(c, STR("sw"), 3);
         submit(c, NULL, 1, (const char *const[]){"RequestCpus", "1", "ConcurrencyLimits", "\"sw\"", NULL});
         submit(c, NULL, 3,
-               (const char *const[]){"RequestCpus", "1", "ConcurrencyLimits", "\"sw\"", "SetSize", "3",
+               (const char *const[]){"RequestCpus", "1", "ConcurrencyLimits", "\"sw\"", "GangSize", "3",
                                      NULL});
         offer(c, "n1", AD(9, 9, "a"));
         expect_assigned(c, "n1/default 1 0\n");
@@ -386,28 +387,28 @@ static void test_limits_are_for_all_of_them(void **s)
         expect_assigned(c, "n1/default 2 0-2\n");
 }
 
-static void test_what_is_no_set_is_refused(void **s)
+static void test_what_is_no_gang_is_refused(void **s)
 {
         struct core *c = *s;
         struct err err;
 
-        assert_int_not_equal(try_submit(c, NULL, 4, (const char *const[]){"SetSize", "3", NULL}, &err), 0);
-        assert_non_null(strstr(err.text, "4 jobs are not sets of 3"));
-        assert_int_not_equal(try_submit(c, NULL, 4, (const char *const[]){"SetSize", "-1", NULL}, &err), 0);
-        assert_int_not_equal(try_submit(c, NULL, 4, (const char *const[]){"SetSize", "20000", NULL}, &err),
-                             0);
-        assert_int_not_equal(try_submit(c, NULL, 4,
-                                        (const char *const[]){"SetSize", "2", "SetWithin", "\"rack\"", NULL},
-                                        &err),
+        assert_int_not_equal(try_submit(c, NULL, 4, (const char *const[]){"GangSize", "3", NULL}, &err), 0);
+        assert_non_null(strstr(err.text, "4 jobs are not gangs of 3"));
+        assert_int_not_equal(try_submit(c, NULL, 4, (const char *const[]){"GangSize", "-1", NULL}, &err), 0);
+        assert_int_not_equal(try_submit(c, NULL, 4, (const char *const[]){"GangSize", "20000", NULL}, &err),
                              0);
         assert_int_not_equal(
+                try_submit(c, NULL, 4, (const char *const[]){"GangSize", "2", "GangWithin", "\"rack\"", NULL},
+                           &err),
+                0);
+        assert_int_not_equal(
                 try_submit(c, NULL, 4,
-                           (const char *const[]){"SetSize", "2", "~RequestMemory", "$(Process) * 10", NULL},
+                           (const char *const[]){"GangSize", "2", "~RequestMemory", "$(Process) * 10", NULL},
                            &err),
                 0);
         assert_non_null(strstr(err.text, "must be alike"));
         assert_int_equal(try_submit(c, NULL, 4,
-                                    (const char *const[]){"SetSize", "2", "~Arguments", "\"$(Node)\"", NULL},
+                                    (const char *const[]){"GangSize", "2", "~Arguments", "\"$(Node)\"", NULL},
                                     &err),
                          0);
 }
@@ -415,21 +416,21 @@ static void test_what_is_no_set_is_refused(void **s)
 static void test_what_it_waits_for_is_told(void **s)
 {
         struct core *c = *s;
-        struct core_gang set;
+        struct core_gang gang;
 
-        submit_set(c, 3, "3", "\"group\"");
+        submit_gang(c, 3, "3", "\"group\"");
         submit(c, NULL, 1, (const char *const[]){"RequestCpus", "1", NULL});
         offer(c, "n1", AD(1, 1, "a"));
         expect_assigned(c, "n1/default 2 0\n");
         offer(c, "n2", AD(2, 2, "a"));
         offer(c, "n3", AD(1, 1, "b"));
         expect_assigned(c, "");
-        assert_int_equal(core_job_gang(c, 1, 1, &set), 0);
-        assert_true(set.first == 0 && set.size == 3 && set.left == 3 && set.state == CORE_GANG_WAITS);
-        assert_true(set.places == 2 && set.places_ever == 3);
-        assert_string_equal(set.where, "a");
-        assert_true(str_eqz(set.group_by, "Group"));
-        assert_int_equal(core_job_gang(c, 2, 0, &set), CORE_UNKNOWN);
+        assert_int_equal(core_job_gang(c, 1, 1, &gang), 0);
+        assert_true(gang.first == 0 && gang.size == 3 && gang.left == 3 && gang.state == CORE_GANG_WAITS);
+        assert_true(gang.places == 2 && gang.places_ever == 3);
+        assert_string_equal(gang.where, "a");
+        assert_true(str_eqz(gang.group_by, "Group"));
+        assert_int_equal(core_job_gang(c, 2, 0, &gang), CORE_UNKNOWN);
 }
 
 static void take_one(struct core *c, const char *agent, uint64_t request, uint32_t member)
@@ -455,9 +456,9 @@ static void wait_s(struct core *c, int64_t seconds)
         core_match(c);
 }
 
-/* Places are reserved for a set of three that small jobs would starve; jobs that end in time are backfilled.
+/* Places are reserved for a gang of three that small jobs would starve; jobs that end in time are backfilled.
  */
-static void test_places_are_kept_for_a_set(void **s)
+static void test_places_are_kept_for_a_gang(void **s)
 {
         static const char *const ten[] = {"RequestCpus", "1", "AllowedExecuteDuration", "600", NULL};
         static const char *const brief[] = {"RequestCpus", "1", "AllowedExecuteDuration", "30", NULL};
@@ -472,7 +473,7 @@ static void test_places_are_kept_for_a_set(void **s)
         expect_assigned(c, "n1/default 1 0\nn2/default 1 1\nn3/default 1 2\n");
         for (uint32_t i = 0; i < 3; i++)
                 take_one(c, agents[i], 1, i);
-        submit(c, NULL, 3, (const char *const[]){"RequestCpus", "1", "SetSize", "3", "JobPrio", "5", NULL});
+        submit(c, NULL, 3, (const char *const[]){"RequestCpus", "1", "GangSize", "3", "JobPrio", "5", NULL});
         submit(c, NULL, 9, ten);
         wait_s(c, 100);
         assert_int_equal(core_job_reservation(c, 2, 0, &r), CORE_UNKNOWN); /* nobody was given anything */
@@ -506,7 +507,7 @@ static void test_nothing_is_kept_for_what_never_fits(void **s)
         struct core_reservation r;
 
         c->config.reserve_after_ms = 60000;
-        submit_set(c, 3, "3", "\"anywhere\"");
+        submit_gang(c, 3, "3", "\"anywhere\"");
         submit(c, NULL, 9, (const char *const[]){"RequestCpus", "1", "AllowedExecuteDuration", "60", NULL});
         offer(c, "n1", AD(1, 1, "a"));
         offer(c, "n2", AD(1, 1, "a"));
@@ -527,20 +528,20 @@ int main(void)
                 STORY(test_a_text_says_which_node),
                 STORY(test_one_queue_or_one_group),
                 STORY(test_room_ahead_of_its_turn_does_not_count),
-                STORY(test_several_sets),
+                STORY(test_several_gangs),
                 STORY(test_places_are_tried_before_they_are_given),
                 STORY(test_a_refusal_frees_all),
                 STORY(test_who_does_not_answer_frees_all),
                 STORY(test_what_one_suffers_all_do),
-                STORY(test_commands_reach_the_whole_set),
+                STORY(test_commands_reach_the_whole_gang),
                 STORY(test_the_first_ends_it),
                 STORY(test_nodes_find_each_other),
-                STORY(test_nodes_of_other_sets_do_not),
+                STORY(test_nodes_of_other_gangs_do_not),
                 STORY(test_an_inventory_says_it_again),
                 STORY(test_limits_are_for_all_of_them),
-                STORY(test_what_is_no_set_is_refused),
+                STORY(test_what_is_no_gang_is_refused),
                 STORY(test_what_it_waits_for_is_told),
-                STORY(test_places_are_kept_for_a_set),
+                STORY(test_places_are_kept_for_a_gang),
                 STORY(test_nothing_is_kept_for_what_never_fits),
         };
 

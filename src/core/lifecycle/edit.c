@@ -72,9 +72,9 @@ static const struct {
         {"UserLogFormat", all},
         {"UserLogUseXML", all},
         {"DependsOn", after},
-        {"SetSize", all},
-        {"SetWithin", all},
-        {"SetGroupBy", all},
+        {"GangSize", all},
+        {"GangWithin", all},
+        {"GangGroupBy", all},
         {"ParallelShutdownPolicy", all},
         {"WantParallelSchedulingGroups", all},
 };

@@ -10,7 +10,7 @@
 
 /* ---- decisions */
 
-/* Returns whether the attempt was only matched, or is waiting for the others of its set: nothing of it
+/* Returns whether the attempt was only matched, or is waiting for the others of its gang: nothing of it
  * ran. */
 static bool only_given(const struct job *j)
 {

@@ -152,7 +152,7 @@ static void test_sets_are_left_alone(void **state)
 {
         struct story *s = *state;
 
-        SUBMIT(4, "SetSize", "2");
+        SUBMIT(4, "GangSize", "2");
         FORGET(events);
         REFUSED("start together", "RequestMemory", "5");
 }

@@ -42,20 +42,20 @@ struct group {
         struct bucket *bucket;
         struct queue *queue;
         struct set members;
-        uint64_t most;                   /* members it may have */
-        uint32_t fence;                  /* of every member */
-        bool fits;                       /* choose_fits has said yes, which holds until a member is added */
-        struct need need;                /* of each member */
-        struct draws *draws;             /* of concurrency limits, of each member */
-        uint64_t fresh;                  /* members that were never dispatched before */
-        unsigned tries;                  /* members that the queue did not want */
-        bool alone;                      /* its one member gets the node to itself */
-        struct buf values;               /* attributes that the place fills in, of each member */
-        bool same_values;                /* the values are the same for all members of the bucket */
-        const struct dispatch_gang *set; /* NULL: members are no gang */
-        int64_t shared_ms, own_ms;       /* transfers that begin: files that all members read, files of one */
-        bool loads_link;                 /* the transfers have reached MOVES_MS */
-        struct set unfilled;             /* members for which the place has no value of `missing` */
+        uint64_t most;                    /* members it may have */
+        uint32_t fence;                   /* of every member */
+        bool fits;                        /* choose_fits has said yes, which holds until a member is added */
+        struct need need;                 /* of each member */
+        struct draws *draws;              /* of concurrency limits, of each member */
+        uint64_t fresh;                   /* members that were never dispatched before */
+        unsigned tries;                   /* members that the queue did not want */
+        bool alone;                       /* its one member gets the node to itself */
+        struct buf values;                /* attributes that the place fills in, of each member */
+        bool same_values;                 /* the values are the same for all members of the bucket */
+        const struct dispatch_gang *gang; /* NULL: members are no gang */
+        int64_t shared_ms, own_ms; /* transfers that begin: files that all members read, files of one */
+        bool loads_link;           /* the transfers have reached MOVES_MS */
+        struct set unfilled;       /* members for which the place has no value of `missing` */
         struct buf missing;
         struct err unpaid; /* why the account cannot pay, for which the bucket is held; empty: it can */
 };
@@ -176,7 +176,7 @@ bool dispatch_room(const struct request *r, uint32_t member, uint64_t more)
  * (losses.h). */
 static bool runs_alone(struct core *c, const struct group *g, const struct job *j)
 {
-        return !g->set && job_is_suspected(j) && queue_is_node(c, g->queue);
+        return !g->gang && job_is_suspected(j) && queue_is_node(c, g->queue);
 }
 
 /* Returns whether the node runs nothing. Otherwise starts to empty it when the job has waited for long. */
@@ -198,7 +198,7 @@ static enum add group_add(struct core *c, struct group *g, uint32_t member)
 {
         const struct request *r = g->bucket->request;
         const struct job *j = request_job(r, member);
-        uint32_t fence = g->set ? g->set->fence : next_fence(c, j);
+        uint32_t fence = g->gang ? g->gang->fence : next_fence(c, j);
         bool first = set_count(&g->members) == 0, alone = runs_alone(c, g, j);
         struct need need;
         enum add filled;
@@ -377,10 +377,10 @@ static void group_hand_out(struct core *c, const struct group *g)
                 .restarts = request_part_at(g->bucket->request, g->bucket->part)->job_template->restarts,
         };
 
-        if (g->set) {
-                a.gang_first = g->set->first;
-                a.gang_size = g->set->size;
-                a.gang_machines = g->set->machines;
+        if (g->gang) {
+                a.gang_first = g->gang->first;
+                a.gang_size = g->gang->size;
+                a.gang_machines = g->gang->machines;
         }
         struct buf BUF_CLEANUP more = {0};
         struct event e = {
@@ -601,14 +601,14 @@ bool dispatch_draws_suffice(struct core *c, const struct job_class *k, struct qu
 }
 
 void dispatch_members(struct core *c, struct job_class *k, struct bucket *b, struct queue *q,
-                      const struct set *members, const struct dispatch_gang *set)
+                      const struct set *members, const struct dispatch_gang *gang)
 {
         struct set left = {0};
         bool stuck = false;
 
         set_copy(&left, members);
         while (set_count(&left) && !stuck) { /* once, unless members are filled in differently */
-                struct group g = {.job_class = k, .bucket = b, .queue = q, .most = UINT64_MAX, .set = set};
+                struct group g = {.job_class = k, .bucket = b, .queue = q, .most = UINT64_MAX, .gang = gang};
                 int r = charge_draws(c, k, q, &g.draws, NULL);
 
                 SET_FOREACH (&left, m) {

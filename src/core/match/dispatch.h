@@ -27,7 +27,7 @@ bool dispatch_draws_suffice(struct core *c, const struct job_class *k, struct qu
                             uint64_t n);
 /* Dispatches these members of a gang. The queue has room for all of them and wants them. */
 void dispatch_members(struct core *c, struct job_class *k, struct bucket *b, struct queue *q,
-                      const struct set *members, const struct dispatch_gang *set);
+                      const struct set *members, const struct dispatch_gang *gang);
 /* Dispatches as many members of the class as the queue takes now, first those whose files it holds. Returns
  * their number. */
 uint64_t dispatch(struct core *c, struct job_class *k, struct queue *q, enum dispatch_what what);

@@ -249,8 +249,8 @@ static size_t run_length(const struct placing *where, size_t count)
         return n;
 }
 
-/* set NULL: the members start one by one. */
-static void give(struct core *c, const struct placing *where, size_t count, const struct dispatch_gang *set)
+/* gang NULL: the members start one by one. */
+static void give(struct core *c, const struct placing *where, size_t count, const struct dispatch_gang *gang)
 {
         for (size_t at = 0, n; at < count; at += n) {
                 struct bucket *b = where[at].bucket;
@@ -259,7 +259,7 @@ static void give(struct core *c, const struct placing *where, size_t count, cons
                 n = run_length(where + at, count - at);
                 for (size_t i = 0; i < n; i++)
                         set_add(&here, where[at + i].member);
-                dispatch_members(c, b->job_class, b, where[at].queue, &here, set);
+                dispatch_members(c, b->job_class, b, where[at].queue, &here, gang);
                 set_deinit(&here);
         }
 }
@@ -268,21 +268,21 @@ static void hand_out(struct core *c, struct request *r, uint32_t first, uint32_t
                      const struct placing *where, size_t count)
 {
         struct buf BUF_CLEANUP machines = {0};
-        struct dispatch_gang set = {.first = first, .size = size};
+        struct dispatch_gang gang = {.first = first, .size = size};
         struct event e = {
                 .type = EVENT_GANG, .request = r->id, .value = (int64_t)((uint64_t)first << 32 | size)};
 
         for (size_t i = 0; i < count; i++)
                 set_add(&e.members, where[i].member);
-        e.fence = set.fence = fence_of(c, r, &e.members);
+        e.fence = gang.fence = fence_of(c, r, &e.members);
         name_machines(c, where, count, &machines);
-        set.machines = buf_view(&machines);
-        give(c, where, count, &set);
+        gang.machines = buf_view(&machines);
+        give(c, where, count, &gang);
         for (size_t i = 0; i < count;
              i++) { /* one that got no place after all has gang_settle free the others */
                 const struct job *j = request_job(r, where[i].member);
 
-                if (!j || !j->queue || j->fence != set.fence)
+                if (!j || !j->queue || j->fence != gang.fence)
                         set_remove(&e.members, where[i].member);
         }
         if (set_count(&e.members) > 0)

@@ -492,12 +492,9 @@ static void test_refused(void **state)
 {
         struct story *s = *state;
         static const char *const wrong[][4] = {
-                {"Meta", "true", "MetaPrefer", "2"},
-                {"Meta", "true", "MetaPrefer", "\"both\""},
-                {"Meta", "true", "SetSize", "1"},
-                {"Meta", "true", "ReservationId", "1"},
-                {"Meta", "true", "DapType", "\"transfer\""},
-                {"Meta", "$(Process) == 1", "Rank", "1"},
+                {"Meta", "true", "MetaPrefer", "2"},         {"Meta", "true", "MetaPrefer", "\"both\""},
+                {"Meta", "true", "GangSize", "1"},           {"Meta", "true", "ReservationId", "1"},
+                {"Meta", "true", "DapType", "\"transfer\""}, {"Meta", "$(Process) == 1", "Rank", "1"},
         };
 
         for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)

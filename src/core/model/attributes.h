@@ -26,7 +26,7 @@
         X(ExpectedRunTime) X(PriceWeight) X(BetterPlaceWait) X(PlacementPolicy)                                                          \
         X(DependsOn) X(OnDependencyFailure) X(AbortGraphOn) X(OnGraphAbort) X(JobCategory) X(JobCategoryMax) X(DapType) \
         X(DAGFailedCount) X(DAGStatus) X(DAGJobId) X(DAGJobCount) X(DAGReturn) X(DAGSuccess) \
-        X(SetSize) X(SetWithin) X(SetGroupBy) X(ParallelShutdownPolicy) X(WantParallelSchedulingGroups)     \
+        X(GangSize) X(GangWithin) X(GangGroupBy) X(ParallelShutdownPolicy) X(WantParallelSchedulingGroups)     \
         X(ConcurrencyLimits) X(AccountingGroup) X(AcctGroup) X(QOS)                                        \
         X(RerunOnLost) X(CheckpointExitCode) X(SuccessCheckpointExitCode) X(SuccessCheckpointExitBySignal) \
         X(SuccessCheckpointExitSignal) X(CheckpointSig) X(KillSig) X(JobMaxVacateTime) X(TransferCheckpoint)                                                                                     \
@@ -37,7 +37,7 @@
         X(RemoteUserCpu) X(RemoteSysCpu) X(MemoryUsage) X(HoldReason) X(HoldReasonCode)                     \
         X(HoldReasonSubCode) X(RemoveReason) X(ReleaseReason) X(BytesRecvd) X(BytesSent) X(DroverState)     \
         X(DroverAgent) X(DroverQueue) X(DroverFence) X(DroverLog) X(DroverOutputs) X(DroverStartedMs) X(DroverCheckpoint) \
-        X(DroverUuid) X(ServerTime) X(JobRunCount) X(NumShadowStarts) X(ResidentSetSize) X(DroverSet) X(DroverNode) X(CumulativeSuspensionTime)                                                           \
+        X(DroverUuid) X(ServerTime) X(JobRunCount) X(NumShadowStarts) X(ResidentSetSize) X(DroverGang) X(DroverNode) X(CumulativeSuspensionTime)                                                           \
         /* attributes of a place */                                                                         \
         X(Name) X(Machine) X(Cpus) X(Memory) X(Disk) X(TotalCpus) X(TotalMemory) X(TotalDisk)               \
         X(GPUs) X(LoadAvg) X(TotalLoadAvg) X(KeyboardIdle) X(ConsoleIdle) X(MyCurrentTime) X(State)         \

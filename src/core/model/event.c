@@ -44,7 +44,7 @@ static const struct {
         [EVENT_FILED] = {"filed", F_MEMBERS},
         [EVENT_PURGED] = {"purged", F_LAST_VALUES},
         [EVENT_FILLED] = {"filled", F_MEMBERS | F_FENCE | F_VALUES},
-        [EVENT_GANG] = {"set", F_MEMBERS | F_FENCE | F_VALUE},
+        [EVENT_GANG] = {"gang", F_MEMBERS | F_FENCE | F_VALUE},
         [EVENT_GO] = {"go", F_MEMBERS | F_FENCE},
         [EVENT_LEASE_ENDED] = {"lease_ended", 0},
         [EVENT_CHECKPOINTED] = {"checkpointed", F_MEMBERS | F_FENCE | F_VALUES | F_USAGE},

@@ -1,4 +1,4 @@
-/* Reads a template's rule for jobs that start together, and computes the set of a member. */
+/* Reads a template's rule for jobs that start together, and computes the gang of a member. */
 #include "core/model/gang_rule.h"
 
 #include "core/model/core_parts.h"
@@ -11,9 +11,9 @@ static enum gang_within read_within(struct core *c, const struct job_template *t
         struct str text;
 
         *ret_ok = true;
-        if (!ad_find(t->ad, c->attr.SetWithin))
-                return ad_find(t->ad, c->attr.SetGroupBy) ? GANG_GROUP : GANG_ANYWHERE;
-        if (!eval_string(&c->eval, t->ad, NULL, c->attr.SetWithin, &text))
+        if (!ad_find(t->ad, c->attr.GangWithin))
+                return ad_find(t->ad, c->attr.GangGroupBy) ? GANG_GROUP : GANG_ANYWHERE;
+        if (!eval_string(&c->eval, t->ad, NULL, c->attr.GangWithin, &text))
                 text = STR_NONE;
         if (str_ieqz(text, "node"))
                 return GANG_NODE;
@@ -31,7 +31,7 @@ void gang_rule_read(struct core *c, struct job_template *t)
         bool groups = false, ok;
         int64_t universe = 0, size;
 
-        if (!ad_find(t->ad, a->SetSize) || !eval_integer(&c->eval, t->ad, NULL, a->SetSize, &size) ||
+        if (!ad_find(t->ad, a->GangSize) || !eval_integer(&c->eval, t->ad, NULL, a->GangSize, &size) ||
             size < 0 || size > GANG_SIZE_MAX) {
                 eval_reset(&c->eval);
                 return;
@@ -39,11 +39,11 @@ void gang_rule_read(struct core *c, struct job_template *t)
         *g = (struct gang_rule){.size = size ? size : -1, .within = read_within(c, t, &ok)};
         eval_integer(&c->eval, t->ad, NULL, a->JobUniverse, &universe);
         eval_boolean(&c->eval, t->ad, NULL, a->WantParallelSchedulingGroups, &groups);
-        if (groups && !ad_find(t->ad, a->SetWithin)) {
+        if (groups && !ad_find(t->ad, a->GangWithin)) {
                 g->within = GANG_GROUP;
                 by = STR("ParallelSchedulingGroup");
         }
-        eval_string(&c->eval, t->ad, NULL, a->SetGroupBy, &by);
+        eval_string(&c->eval, t->ad, NULL, a->GangGroupBy, &by);
         g->by = symbols_intern(c->symbols, by);
         g->first_ends = g->launches = universe == UNIVERSE_PARALLEL;
         if (eval_string(&c->eval, t->ad, NULL, a->ParallelShutdownPolicy, &policy) && policy.n)
@@ -58,27 +58,28 @@ int gang_check(struct core *c, const struct job_template *t, uint64_t members, s
         bool ok;
 
         for (size_t i = 0; i < t->late_count; i++)
-                if (t->late[i].name == a->SetSize || t->late[i].name == a->SetWithin ||
-                    t->late[i].name == a->SetGroupBy || t->late[i].name == a->ParallelShutdownPolicy)
+                if (t->late[i].name == a->GangSize || t->late[i].name == a->GangWithin ||
+                    t->late[i].name == a->GangGroupBy || t->late[i].name == a->ParallelShutdownPolicy)
                         return err_set(err, -EINVAL, STR_FMT " must be the same for all jobs",
                                        STR_ARG(symbols_name(c->symbols, t->late[i].name)));
-        if (!ad_find(t->ad, a->SetSize))
+        if (!ad_find(t->ad, a->GangSize))
                 return 0;
         if (t->gang.size == 0 || size > GANG_SIZE_MAX)
-                return err_set(err, -EINVAL,
-                               "SetSize (set_size, machine_count) is not a number from 1 to %u, or 0 for all",
-                               GANG_SIZE_MAX);
+                return err_set(
+                        err, -EINVAL,
+                        "GangSize (gang_size, machine_count) is not a number from 1 to %u, or 0 for all",
+                        GANG_SIZE_MAX);
         if (members % (uint64_t)size)
                 return err_set(err, -EINVAL,
-                               "%llu jobs are not sets of %lld: let `queue` make a multiple of set_size",
+                               "%llu jobs are not gangs of %lld: let `queue` make a multiple of gang_size",
                                (unsigned long long)members, (long long)size);
         read_within(c, t, &ok);
         eval_reset(&c->eval);
         if (!ok)
-                return err_set(err, -EINVAL, "SetWithin (set_within) is none of node, group and anywhere");
+                return err_set(err, -EINVAL, "GangWithin (gang_within) is none of node, group and anywhere");
         if (t->jobs_max < size)
                 return err_set(err, -EINVAL,
-                               "of a set of %lld jobs never more than %lld may be under way "
+                               "of a gang of %lld jobs never more than %lld may be under way "
                                "(max_materialize)",
                                (long long)size, (long long)t->jobs_max);
         return 0;
@@ -157,7 +158,7 @@ int gang_refuse(struct core *c, const struct request *r, struct err *err)
                                 return err_set(
                                         err, CORE_INVALID,
                                         "jobs %u and %u start together, and differ in what they "
-                                        "require or in their priority: the jobs of a set must be alike",
+                                        "require or in their priority: the jobs of a gang must be alike",
                                         at, other);
         }
         return 0;

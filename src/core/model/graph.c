@@ -331,9 +331,9 @@ static int refuse_circles(struct graph *g, struct err *err)
 
 /* ---- loading */
 
-/* Refuses edges that split a set of jobs that start together: some of its jobs would wait for others of
+/* Refuses edges that split a gang: some of its jobs would wait for others of
  * it. */
-static int refuse_cut_sets(const struct request *r, const struct graph *g, struct err *err)
+static int refuse_cut_gangs(const struct request *r, const struct graph *g, struct err *err)
 {
         for (uint32_t n = 1; r->has_gangs && n < g->node_count; n++) {
                 uint32_t at = g->nodes[n], first, size;
@@ -376,7 +376,7 @@ int graph_load(struct core *c, struct request *r, const struct submission *s, st
                 result = make_indexes(g, err);
         }
         if (!result && needed)
-                result = refuse_cut_sets(r, g, err);
+                result = refuse_cut_gangs(r, g, err);
         if (!result && g->edge_count > g->outer_count)
                 result = refuse_circles(g, err);
         if (!result && needed)

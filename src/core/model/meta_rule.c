@@ -56,7 +56,7 @@ int meta_check(struct core *c, const struct job_template *t, uint64_t members, s
                                "MetaPrefer (prefer) is none of time, cost, and a number from 0 to 1");
         if (t->gang.size)
                 return err_set(err, -EINVAL,
-                               "a meta job cannot be in a set: use parts = together, or no set_size");
+                               "a meta job cannot be in a gang: use parts = together, or no gang_size");
         if (t->reservation)
                 return err_set(err, -EINVAL,
                                "a meta job makes its own reservation, and cannot name one (reservation)");

@@ -145,7 +145,7 @@ int attributes_make(struct reader *r)
         if (!rc)
                 rc = universe_make(r);
         if (!rc)
-                rc = sets_make(r);
+                rc = gangs_make(r);
         if (!rc && r->universe == UNIVERSE_DATA)
                 rc = placement_make(r);
         else if (!rc)

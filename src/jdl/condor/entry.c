@@ -192,7 +192,7 @@ static enum macro_found sample_lookup(void *arg, struct str name, struct buf *ou
         struct form_part *p = s->reader->part;
         bool cluster = str_ieqz(name, "Cluster") || str_ieqz(name, "ClusterId");
         bool process = str_ieqz(name, "Process") || str_ieqz(name, "ProcId"), step = str_ieqz(name, "Step");
-        bool node = s->reader->sets && str_ieqz(name, "Node");
+        bool node = s->reader->gangs && str_ieqz(name, "Node");
 
         if (str_ieqz(name, "Row") || str_ieqz(name, "ItemIndex"))
                 return number(out, s->row);

@@ -275,17 +275,17 @@ const struct keyword keywords[] = {
         {"webhook", "notify_webhook DroverWebhook", ACTS, OTHER, "DroverWebhook", NULL,
          "A web address, on a host that the server's admin has allowed, to which notices are sent as JSON; with it "
          "`notification` is `Complete` if not given, and mail is sent only to `notify_user`. Drover's own."},
-        {"machine_count", "node_count NodeCount", ACTS, OTHER, "SetSize", NULL,
+        {"machine_count", "node_count NodeCount", ACTS, OTHER, "GangSize", NULL,
          "With `universe = parallel`: so many jobs (nodes) are made of each that `queue` names, and start together; see "
          "JOBS THAT START TOGETHER."},
-        {"set_size", NULL, ACTS, OTHER, "SetSize", NULL,
+        {"gang_size", NULL, ACTS, OTHER, "GangSize", NULL,
          "Jobs start together, in consecutive groups of so many, all or none; `all` (or 0): all that the queue statement "
          "makes. Drover's own."},
-        {"set_within", NULL, ACTS, OTHER, "SetWithin", NULL,
-         "Where the jobs of a set get their places: at one queue of an agent (`node`), at queues of one `group`, or "
+        {"gang_within", NULL, ACTS, OTHER, "GangWithin", NULL,
+         "Where the jobs of a gang get their places: at one queue of an agent (`node`), at queues of one `group`, or "
          "`anywhere` (the default). Drover's own."},
-        {"set_group_by", NULL, ACTS, STRING, "SetGroupBy", NULL,
-         "The attribute of places whose value makes a group, `Group` if not given; it implies `set_within = group`. "
+        {"gang_group_by", NULL, ACTS, STRING, "GangGroupBy", NULL,
+         "The attribute of places whose value makes a group, `Group` if not given; it implies `gang_within = group`. "
          "Drover's own."},
         {"meta", "Meta", ACTS, OTHER, "Meta", NULL,
          "`True`: of all places that could run the job the best is reserved for it, and the reservation moves while another one is "

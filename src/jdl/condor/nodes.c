@@ -59,9 +59,9 @@ int nodes_make(struct reader *r)
                 reader_warn(r, tasks.at, "tasks_per_node does nothing without request_nodes");
         if (rc == 0)
                 return 0;
-        if (r->sets)
-                return entry_fail(r, &nodes, "each job of a set has one node: leave out request_nodes or %s",
-                                  r->universe == UNIVERSE_PARALLEL ? "machine_count" : "set_size");
+        if (r->gangs)
+                return entry_fail(r, &nodes, "each job of a gang has one node: leave out request_nodes or %s",
+                                  r->universe == UNIVERSE_PARALLEL ? "machine_count" : "gang_size");
         if (r->universe == UNIVERSE_DATA)
                 return entry_fail(r, &nodes, "a placement job has no nodes");
         rc = attribute_expression(r, "NodeCount", &nodes, buf_view(&nodes.text));

@@ -81,7 +81,7 @@ struct reader {
         struct form_part *part;
         uint64_t first_member;
         enum universe universe;
-        bool sets;           /* its jobs come in sets, and $(Node) is a job's number in its set */
+        bool gangs;          /* its jobs come in gangs, and $(Node) is a job's number in its gang */
         bool dataset_inputs; /* its jobs have inputs of their own: files that are fetched */
         bool local_files;    /* a URL of the placement job is a file of this machine */
         bool dataset;        /* its rows are pieces of a dataset */
@@ -215,7 +215,7 @@ int files_make(struct reader *r);
  * folder, and *ret_path (borrowed like the value) is the file to send. */
 int files_image(struct reader *r, const struct entry *e, struct str *ret_path, struct str *ret_name);
 int universe_make(struct reader *r); /* to be called before all others */
-int sets_make(struct reader *r);     /* to be called after universe_make */
+int gangs_make(struct reader *r);    /* to be called after universe_make */
 int accounts_make(struct reader *r);
 int meta_make(struct reader *r);
 int resources_make(struct reader *r);

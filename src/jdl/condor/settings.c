@@ -134,7 +134,7 @@ static enum macro_found macro_lookup(void *arg, struct str name, struct buf *out
                 buf_addz(out, "$(ClusterId)-$(JOB)");
                 return MACRO_VALUE;
         }
-        if (one_of(name, member) || (r->sets && str_ieqz(name, "Node")))
+        if (one_of(name, member) || (r->gangs && str_ieqz(name, "Node")))
                 return MACRO_LATE;
         if (one_of(name, rows)) {
                 if (!r->slice)

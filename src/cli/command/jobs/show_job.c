@@ -253,7 +253,7 @@ static void add_set(struct page *p)
 {
         struct buf text BUF_CLEANUP = {0};
 
-        view_text(view_get(p->ad, "DroverSet"), &text);
+        view_text(view_get(p->ad, "DroverGang"), &text);
         if (text.n) {
                 buf_addz(&text, ", as number ");
                 view_text(view_get(p->ad, "DroverNode"), &text);

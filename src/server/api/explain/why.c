@@ -467,7 +467,7 @@ static void write_set(struct json *j, struct core *core, uint64_t request, uint3
         static const char *const states[] = {"waits", "blocked", "matched", "started"};
         struct core_gang s;
 
-        json_key(j, "set");
+        json_key(j, "gang");
         if (core_job_gang(core, request, member, &s) != 0) {
                 json_null(j);
                 return;

@@ -7,7 +7,7 @@ from drover import of_process, sh, wait_until
 
 # Each touches its marker and waits until it sees those of all others: alone it would wait for ever.
 TOGETHER = ('touch {dir}/here.$0; for i in 0 1 2; do while [ ! -e {dir}/here.$i ]; do sleep 0.02; done; done; '
-            'echo "$_CONDOR_PROCNO/$_CONDOR_NPROCS $DROVER_SET_MACHINES" >node.$0')
+            'echo "$_CONDOR_PROCNO/$_CONDOR_NPROCS $DROVER_GANG_MACHINES" >node.$0')
 
 
 def pool(instance, *groups, cpus=1):
@@ -24,7 +24,7 @@ def together(instance, queue="queue 3", **more):
     os.makedirs(os.path.join(instance.work, "marks"), exist_ok=True)
     script = TOGETHER.replace("{dir}", os.path.join(instance.work, "marks"))
     text = sh(script, queue=queue, request_cpus=1, request_memory="10MB", transfer_output_files="node.$(Node)",
-              **{"set_size": 3, **more})
+              **{"gang_size": 3, **more})
     return text.replace("node.$0'", "node.$0' $(Node)")
 
 
@@ -38,12 +38,12 @@ def places(instance, request):
 
 def test_a_set_over_a_group_starts_together(instance):
     pool(instance, "red", "blue", "blue", "blue")
-    request = instance.run(together(instance, set_within="group"))
+    request = instance.run(together(instance, gang_within="group"))
     assert places(instance, request) == {"n1", "n2", "n3"}
     machine = instance.read("node.0").split()[1].split(",")[0]
     assert instance.read("node.2") == f"2/3 {machine},{machine},{machine}\n"
     shown = instance.cli("show", "--ad", f"{request}.1").out
-    assert f'DroverSet = "{request}.0-2"' in shown and "DroverNode = 1" in shown, shown
+    assert f'DroverGang = "{request}.0-2"' in shown and "DroverNode = 1" in shown, shown
     assert [e["event"] for e in instance.events(f"{request}.1")].count("go") == 1
 
 
@@ -68,10 +68,10 @@ def test_the_parallel_universe(instance):
 
 def test_a_set_that_cannot_be_is_explained_and_blocks_nothing(instance):
     pool(instance, "red", "blue", "blue")
-    request = instance.submit(together(instance, set_within="group"))
+    request = instance.submit(together(instance, gang_within="group"))
     why = instance.json("why", f"{request}.0")
-    assert why["set"]["state"] == "waits" and why["set"]["needs"] == 3 and why["set"]["node"] == 0
-    assert (why["set"]["places"], why["set"]["places_ever"], why["set"]["where"]) == (2, 2, "blue")
+    assert why["gang"]["state"] == "waits" and why["gang"]["needs"] == 3 and why["gang"]["node"] == 0
+    assert (why["gang"]["places"], why["gang"]["places_ever"], why["gang"]["where"]) == (2, 2, "blue")
     out = instance.cli("why", f"{request}.0").out
     assert "needs 3 places at once within one group (queues with the same Group); the most there is now is 2 at blue" in out
     instance.run(sh("exit 0", request_cpus=1))
@@ -83,7 +83,7 @@ def test_a_set_that_cannot_be_is_explained_and_blocks_nothing(instance):
     agents.start(instance, "cpus: 1\nattributes: 'Group = \"blue\";'\n", "n3")
     instance.wait(request)
     refused = instance.cli("submit", "-", stdin=together(instance, queue="queue 4"), code=None)
-    assert refused.code != 0 and "4 jobs are no sets of 3" in refused.err, refused.err
+    assert refused.code != 0 and "4 jobs are no gangs of 3" in refused.err, refused.err
 
 
 def frozen(instance, found):
@@ -100,7 +100,7 @@ def test_an_agent_is_killed_before_go(instance):
     request = frozen(instance, found)
     found[2].kill()
     wait_until(lambda: states(instance, request) == ["idle"] * 3)
-    assert not os.listdir(os.path.join(instance.work, "marks")), "half a set ran"
+    assert not os.listdir(os.path.join(instance.work, "marks")), "half a gang ran"
     agents.start(instance, "cpus: 1\n", "n3")
     instance.wait(request)
     assert places(instance, request) == {"n0", "n1", "n3"}
@@ -122,7 +122,7 @@ def test_a_member_that_is_lost_takes_the_set_with_it(instance):
     found = pool(instance, "a", "a", "a")
     again = os.path.join(instance.work, "again")
     script = f'echo $0 >>{instance.work}/starts; [ -e {again} ] || exec sleep 600'
-    text = sh(script, queue="queue 3", set_size=3, request_cpus=1, request_memory="10MB")
+    text = sh(script, queue="queue 3", gang_size=3, request_cpus=1, request_memory="10MB")
     request = instance.submit(text.replace("sleep 600'", "sleep 600' $(Node)"))
     wait_until(lambda: instance.exists("starts") and len(instance.read("starts")) == 6)
     instance.write("again", "")
