@@ -212,7 +212,7 @@ struct core_config {
                                      min; -1: never */
         double reserve_idle;  /* part of a queue's processors that reservations may keep idle on average; 0: 3
                                  percent */
-        int64_t gang_wait_ms; /* time for all members of a set to be accepted, or all are freed; 0: 30 s */
+        int64_t gang_wait_ms; /* time for all members of a gang to be accepted, or all are freed; 0: 30 s */
         enum core_placement placement;
         uint32_t max_lost;     /* attempts lost in a row after which a job is held; 0: 5 */
         int64_t lost_pause_ms; /* pause after the second lost attempt, doubled after each further one; 0: 5 s;
@@ -484,7 +484,7 @@ int core_chirp_remark(struct core *c, const char *agent, const struct core_attem
 /* Returns whether programs of the part's jobs may start programs beside those of the other jobs of their set:
  * in universe = parallel. */
 bool core_launch_allowed(struct core *c, uint64_t request, uint32_t part);
-/* Finds the running attempt at place `node` (from 0) of the set that the attempt `at` of this agent is in,
+/* Finds the running attempt at place `node` (from 0) of the gang that the attempt `at` of this agent is in,
  * and has started with. Returns 0, with the agent that has it, valid until the next command; CORE_UNKNOWN:
  * the agent does not have `at`, or that node does not run; CORE_FORBIDDEN: the job's programs may not;
  * CORE_INVALID: the set has no such node; all with err. */

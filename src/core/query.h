@@ -301,21 +301,21 @@ int core_job_dependencies(struct core *c, uint64_t request, uint32_t member,
 bool core_are_stuck(struct core *c, const uint64_t *ids, size_t count, uint64_t *ret_request,
                     uint32_t *ret_member);
 
-/* The set that a job starts together with, see gang.h. */
+/* The gang that a job is in, see gang.h. */
 enum core_gang_within { CORE_GANG_ANYWHERE, CORE_GANG_GROUP, CORE_GANG_NODE };
 enum core_gang_state {
-        CORE_GANG_WAITS,   /* the set waits for places */
-        CORE_GANG_BLOCKED, /* `member` of the set is held, or has not stopped yet */
-        CORE_GANG_MATCHED, /* the set has places, and waits until all members are accepted */
+        CORE_GANG_WAITS,   /* the gang waits for places */
+        CORE_GANG_BLOCKED, /* `member` of the gang is held, or has not stopped yet */
+        CORE_GANG_MATCHED, /* the gang has places, and waits until all members are accepted */
         CORE_GANG_STARTED,
 };
 struct core_gang {
-        uint32_t first, size; /* members of the set; a job's node number is its member number less `first` */
+        uint32_t first, size; /* members of the gang; a job's node number is its member number less `first` */
         uint32_t left;        /* members that have not ended */
         enum core_gang_within within;
         struct str group_by; /* CORE_GANG_GROUP: the attribute that makes queues a group */
         enum core_gang_state state;
-        uint32_t member;        /* BLOCKED: the member that blocks the set */
+        uint32_t member;        /* BLOCKED: the member that blocks the gang */
         enum job_state blocked; /* BLOCKED: the state of that member */
         bool reserved;          /* each member waits for a place of its own (core/meta/meta.h) */
         /* WAITS, and not reserved: */
@@ -323,7 +323,7 @@ struct core_gang {
         uint64_t places_ever; /* the same if nothing else ran; 0: no place would take a single member */
         char where[128];      /* the node or group with these places; empty: none, or anywhere */
 };
-/* Gives the set of a job. Returns 0; CORE_UNKNOWN: the job is in no set, or has ended. */
+/* Gives the gang of a job. Returns 0; CORE_UNKNOWN: the job is in no gang, or has ended. */
 int core_job_gang(struct core *c, uint64_t request, uint32_t member, struct core_gang *ret);
 
 /* Pools of units that running jobs draw on. */

@@ -140,7 +140,7 @@ static void set_hold(struct core *c, struct ad *ad, const struct request *r, uin
                 set_seconds(ad, a->EnteredCurrentStatus, h->at_ms);
 }
 
-/* Sets the attributes of the set of jobs that the member starts together with. */
+/* Sets the attributes of the gang that the member is in. */
 static void set_gang(struct core *c, struct ad *ad, const struct request *r, uint32_t member)
 {
         BUF_CLEANUP struct buf text = {0};

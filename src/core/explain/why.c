@@ -40,8 +40,8 @@ static bool is_reserved(struct core *c, const struct asking *x, const struct que
  * others until it has ended. */
 static bool must_be_alone(struct core *c, const struct asking *x, struct queue *q)
 {
-        if (q->agent == c->clearing.agent)
-                return x->request->id != c->clearing.request || x->member != c->clearing.member ||
+        if (q->agent == c->nodes.clearing.agent)
+                return x->request->id != c->nodes.clearing.request || x->member != c->nodes.clearing.member ||
                        agent_attempts(q->agent) > 0;
         return q->agent->alone || (job_is_suspected(request_job(x->request, x->member)) &&
                                    queue_is_node(c, q) && agent_attempts(q->agent) > 0);

@@ -128,8 +128,8 @@ static int64_t pauses_tick(struct core *c)
         int64_t next = INT64_MAX;
         void *value;
 
-        if (c->nodes_due_ms > c->steady_ms)
-                return c->nodes_due_ms == INT64_MAX ? INT64_MAX : c->nodes_due_ms - c->steady_ms;
+        if (c->nodes.due_ms > c->steady_ms)
+                return c->nodes.due_ms == INT64_MAX ? INT64_MAX : c->nodes.due_ms - c->steady_ms;
         for (size_t at = 0; map_next(c->agents, &at, NULL, &value);) {
                 struct core_agent *a = value;
 
@@ -145,7 +145,7 @@ static int64_t pauses_tick(struct core *c)
                         if (q->offers && q->jobs_left > 0)
                                 queue_look_again(c, q);
         }
-        c->nodes_due_ms = next == INT64_MAX ? INT64_MAX : c->steady_ms + next;
+        c->nodes.due_ms = next == INT64_MAX ? INT64_MAX : c->steady_ms + next;
         return next;
 }
 
@@ -153,7 +153,7 @@ static int64_t pauses_tick(struct core *c)
  * class, or the node takes no jobs. */
 static bool clearing_is_over(struct core *c)
 {
-        const struct clearing *x = &c->clearing;
+        const struct clearing *x = &c->nodes.clearing;
         struct request *r = request_find(c, x->request);
         const struct bucket *b = r ? request_bucket(c, r, x->member) : NULL;
 
@@ -163,13 +163,13 @@ static bool clearing_is_over(struct core *c)
 
 static int64_t clearing_tick(struct core *c)
 {
-        struct core_agent *a = c->clearing.agent;
+        struct core_agent *a = c->nodes.clearing.agent;
 
         if (!a)
                 return INT64_MAX;
         if (!clearing_is_over(c))
                 return CLEARING_LOOK_MS;
-        c->clearing.agent = NULL;
+        c->nodes.clearing.agent = NULL;
         for (struct queue *q = a->queues; q; q = q->next)
                 if (q->offers && q->jobs_left > 0)
                         queue_look_again(c, q);

@@ -38,8 +38,8 @@ static void set_state(struct core *c, struct core_agent *a, enum node_state to, 
 
 static void look_soon(struct core *c)
 {
-        c->nodes_look_ms = 0;
-        c->nodes_drain = true; /* possibly; nodes_tick finds out */
+        c->nodes.look_ms = 0;
+        c->nodes.draining = true; /* possibly; nodes_tick finds out */
 }
 
 /* ---- attempts at a node */
@@ -215,8 +215,9 @@ void nodes_connected(struct core *c, struct core_agent *a)
 
 void nodes_event(struct core *c, const struct event *e)
 {
-        if (c->nodes_drain && (e->type == EVENT_EXITED || e->type == EVENT_LOST || e->type == EVENT_REFUSED))
-                c->nodes_look_ms = 0;
+        if (c->nodes.draining &&
+            (e->type == EVENT_EXITED || e->type == EVENT_LOST || e->type == EVENT_REFUSED))
+                c->nodes.look_ms = 0;
 }
 
 void nodes_lost(struct core *c, struct core_agent *a)
@@ -383,8 +384,8 @@ int64_t nodes_tick(struct core *c)
 
         if (c->config.shadow)
                 return INT64_MAX;
-        if (c->nodes_look_ms > c->steady_ms)
-                return c->nodes_look_ms - c->steady_ms;
+        if (c->nodes.look_ms > c->steady_ms)
+                return c->nodes.look_ms - c->steady_ms;
         for (size_t at = 0; map_next(c->agents, &at, NULL, &value);) {
                 struct core_agent *a = value;
 
@@ -392,7 +393,7 @@ int64_t nodes_tick(struct core *c)
                 more |= carry_out(c, a, &left);
                 drain |= node_state_of(&a->node) == NODE_DRAINING;
         }
-        c->nodes_drain = drain;
-        c->nodes_look_ms = more ? c->steady_ms : later || drain ? c->steady_ms + LOOK_MS : INT64_MAX;
+        c->nodes.draining = drain;
+        c->nodes.look_ms = more ? c->steady_ms : later || drain ? c->steady_ms + LOOK_MS : INT64_MAX;
         return more ? 0 : later || drain ? LOOK_MS : INT64_MAX;
 }

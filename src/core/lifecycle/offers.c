@@ -91,7 +91,7 @@ void core_agent_away(struct core *c, const char *agent)
                 return;
         a->connected = false;
         space_agent_away(c, a);
-        c->nodes_look_ms = 0;
+        c->nodes.look_ms = 0;
         c->leases->due_ms = 0; /* leases of eager jobs there end earlier while the agent is away */
         for (struct queue *q = a->queues; q; q = q->next)
                 queue_unpark(c, q);

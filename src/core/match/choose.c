@@ -57,7 +57,7 @@ bool choose_fits(struct core *c, struct job_class *k, struct queue *q, struct ne
                 return false;
         if (k->job_template->meta.wanted && !c->advances->placing.request)
                 return false; /* it goes to what is reserved for it only */
-        if (c->clearing.agent == q->agent && c->clearing.job_class != k->index.serial)
+        if (c->nodes.clearing.agent == q->agent && c->nodes.clearing.job_class != k->index.serial)
                 return false;
         if (q->refused_count && was_refused(k, q))
                 return false;

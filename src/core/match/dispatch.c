@@ -186,11 +186,11 @@ static bool node_is_free(struct core *c, const struct group *g, const struct job
 
         if (agent_attempts(g->queue->agent) == 0)
                 return true;
-        if (!c->clearing.agent && c->now_ms - since_ms >= LOSSES_CLEAR_PAUSES * c->config.lost_pause_ms)
-                c->clearing = (struct clearing){.agent = g->queue->agent,
-                                                .request = j->request->id,
-                                                .job_class = g->job_class->index.serial,
-                                                .member = j->member};
+        if (!c->nodes.clearing.agent && c->now_ms - since_ms >= LOSSES_CLEAR_PAUSES * c->config.lost_pause_ms)
+                c->nodes.clearing = (struct clearing){.agent = g->queue->agent,
+                                                      .request = j->request->id,
+                                                      .job_class = g->job_class->index.serial,
+                                                      .member = j->member};
         return false;
 }
 
@@ -205,7 +205,7 @@ static enum add group_add(struct core *c, struct group *g, uint32_t member)
 
         if (!first && (fence != g->fence || g->alone))
                 return ADD_FULL;
-        if (alone ? !first || !node_is_free(c, g, j) : c->clearing.agent == g->queue->agent)
+        if (alone ? !first || !node_is_free(c, g, j) : c->nodes.clearing.agent == g->queue->agent)
                 return ADD_SKIPPED;
         if (!j && !room_for_fresh(r, request_part(r, member, NULL), g->fresh))
                 return ADD_FULL;

@@ -67,14 +67,10 @@ struct core {
         struct leases *leases;             /* lifecycle/leases.h */
         struct policies *policies;         /* lifecycle/policy.h */
         struct retention *retention;       /* lifecycle/retention.h */
-        struct clearing clearing;          /* model/losses.h */
-        bool nodes_drain;                  /* some nodes were draining when nodes_tick last ran */
-        int64_t nodes_look_ms;             /* steady clock: time at which nodes_tick next looks at nodes
-                                              (lifecycle/nodes.h) */
-        int64_t nodes_due_ms; /* steady clock: no node's pause ends before this time (model/losses.h) */
-        struct node_spending spending; /* spending of the month on machines of provisioners */
-        struct eta *eta;               /* forecast/eta.h; NULL: no estimate was asked for yet */
-        struct forecast *forecasts;    /* forecasts in progress, forecast/forecast.h */
+        struct node_watch nodes;           /* model/losses.h */
+        struct node_spending spending;     /* spending of the month on machines of provisioners */
+        struct eta *eta;                   /* forecast/eta.h; NULL: no estimate was asked for yet */
+        struct forecast *forecasts;        /* forecasts in progress, forecast/forecast.h */
 };
 #define CORE_MAGIC 0x44726f76u
 

@@ -32,7 +32,7 @@ enum event_type {
         EVENT_FILLED,    /* `values`: what the place filled in for members that were just given to it */
         EVENT_GANG = 40, /* members that were just matched start together, after EVENT_GO; `value` is their
                             set, see gang.h */
-        EVENT_GO = 41,   /* all members of a set are accepted: they may start */
+        EVENT_GO = 41,   /* all members of a gang are accepted: they may start */
         EVENT_LEASE_ENDED =
                 45, /* the submitter was silent for too long: jobs that have not ended are removed */
         EVENT_RESULTS_TAKEN = 46, /* the submitter has the results of these members */

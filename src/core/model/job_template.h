@@ -16,7 +16,7 @@ struct job_template_late {
 /* Rule for jobs of a part that start together, in consecutive groups (gang.h). */
 enum gang_within { GANG_ANYWHERE, GANG_GROUP, GANG_NODE }; /* same values as enum core_gang_within */
 struct gang_rule {
-        int64_t size; /* members of a set; 0: jobs start one by one; -1: the whole part is one set */
+        int64_t size; /* members of a gang; 0: jobs start one by one; -1: the whole part is one gang */
         enum gang_within within;
         symbol by;       /* GANG_GROUP: queues with the same value of this attribute are a group */
         bool first_ends; /* the set is over when its first member ends */

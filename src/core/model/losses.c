@@ -99,8 +99,8 @@ static void count_node(struct core *c, const struct request *r, const struct job
         n->at_ms = e->at_ms;
         n->row++;
         n->until_ms = c->steady_ms + losses_pause_ms(c, n->row);
-        if (n->until_ms < c->nodes_due_ms)
-                c->nodes_due_ms = n->until_ms;
+        if (n->until_ms < c->nodes.due_ms)
+                c->nodes.due_ms = n->until_ms;
         if (n->unrelated < LOSSES_DRAIN && is_unrelated(n, r, j->member)) {
                 n->jobs[n->unrelated].request = r->id;
                 n->jobs[n->unrelated++].member = j->member;

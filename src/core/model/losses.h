@@ -58,6 +58,13 @@ struct clearing {
         uint64_t request, job_class; /* job_class: serial of the job's class */
         uint32_t member;
 };
+/* When nodes are to be looked at next; plans, without events. Times are of the steady clock. */
+struct node_watch {
+        struct clearing clearing;
+        bool draining;   /* some nodes were draining when nodes_tick last ran */
+        int64_t look_ms; /* when nodes_tick next looks at nodes (lifecycle/nodes.h) */
+        int64_t due_ms;  /* no node's pause ends before this time */
+};
 /* Number of first pauses (a minute in all) that a suspected job waits before a node is kept empty for it. */
 #define LOSSES_CLEAR_PAUSES 12
 
