@@ -255,6 +255,7 @@ static void report(struct game *g, const struct game_agent *a, const struct atte
                                 .ended_ms = t->ends,
                                 .bytes_out = game_chance(g, 5) ? UINT64_MAX : game_below(g, 9u << 20),
                                 .bytes_freed = game_chance(g, 5) ? UINT64_MAX : game_below(g, 9u << 20),
+                                .energy_uj = game_chance(g, 5) ? UINT64_MAX : t->member * 1000ull,
                                 .hold_code = t->outcome == CORE_NOT_STARTED ? 6 : 0,
                                 .reason = STR("as the simulator wants it")};
         struct set one = {0};

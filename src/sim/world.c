@@ -35,6 +35,7 @@ struct sim_world {
         struct idmap *ended;    /* strict: jobs with a durable row */
         struct idmap *gangs;    /* strict: see check_gang */
         struct idmap *fences;   /* strict: the newest fence of each job, in the log and the turns */
+        struct idmap *charged;  /* strict: the newest fence of each job that was charged, as in `fences` */
         struct idmap *answered; /* strict: request -> members + 1 */
         pthread_mutex_t lock;   /* protects the members below, which the store's thread writes */
         pthread_cond_t changed;
@@ -94,8 +95,33 @@ static void check_gang(struct sim_world *w, const struct event *e)
         }
 }
 
+/* Checks that an attempt is charged at most once. */
+static void check_charge(struct sim_world *w, const struct event *e)
+{
+        struct bank_order o;
+
+        if (bank_order_unpack(&o, e->values, NULL) != 0) {
+                sim_world_violation(w, "an order to the bank does not unpack");
+                return;
+        }
+        if (o.op == BANK_CHARGE && o.request)
+                SET_FOREACH (&o.members, m) {
+                        uint64_t k = key(o.request, m), was = (uint64_t)(uintptr_t)idmap_get(w->charged, k);
+
+                        if (o.fence <= was)
+                                sim_world_violation(w,
+                                                    "attempt %u of %" PRIu64 ".%" PRIu64
+                                                    " is charged after attempt %" PRIu64,
+                                                    o.fence, o.request, m, was);
+                        idmap_put(w->charged, k, (void *)(uintptr_t)o.fence);
+                }
+        bank_order_deinit(&o);
+}
+
 static void check_event(struct sim_world *w, const struct event *e)
 {
+        if (e->type == EVENT_BANK)
+                check_charge(w, e);
         if (e->type == EVENT_GANG || e->type == EVENT_ACCEPTED || e->type == EVENT_GO)
                 check_gang(w, e);
         if (e->type != EVENT_MATCHED && e->type != EVENT_EXITED)
@@ -397,6 +423,8 @@ static int note_fence(void *arg, uint64_t seq, struct str record, struct err *er
         }
         if (e.type == EVENT_GANG || e.type == EVENT_ACCEPTED)
                 check_gang(w, &e);
+        if (e.type == EVENT_BANK)
+                check_charge(w, &e);
         event_deinit(&e);
         return 0;
 }
@@ -412,6 +440,8 @@ void sim_world_crash(struct sim_world *w, uint64_t snapshot_after)
         wait_durable(w, 0);
         idmap_free(w->fences); /* assignments of the lost turns never left */
         w->fences = idmap_new();
+        idmap_free(w->charged);
+        w->charged = idmap_new();
         idmap_free(w->gangs);
         w->gangs = idmap_new();
         if (w->config.strict)
@@ -503,6 +533,7 @@ int sim_world_new(const struct sim_world_config *config, const struct sim_world_
         w->now = config->start_ms;
         w->ended = idmap_new();
         w->fences = idmap_new();
+        w->charged = idmap_new();
         w->gangs = idmap_new();
         w->answered = idmap_new();
         pthread_mutex_init(&w->lock, NULL);
@@ -525,6 +556,7 @@ void sim_world_free(struct sim_world *w)
         turn_drop(&w->turn);
         idmap_free(w->ended);
         idmap_free(w->fences);
+        idmap_free(w->charged);
         idmap_free(w->gangs);
         idmap_free(w->answered);
         pthread_mutex_destroy(&w->lock);

@@ -5,8 +5,8 @@
  * ops->leave. A crash loses the batches that are not durable, and the core is rebuilt from the store.
  *
  * Strict worlds check invariants all the time: fences only grow, results are taken for the newest fence only,
- * a job ends once. The first violation is recorded, and the world goes on. Worlds that are not strict are for
- * measurements.
+ * a job ends once, an attempt is charged once. The first violation is recorded, and the world goes on. Worlds
+ * that are not strict are for measurements.
  *
  * One clock serves as wall and steady clock: milliseconds. One thread.
  */
