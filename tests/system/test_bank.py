@@ -1,12 +1,15 @@
 """The bank: accounts, deposits, liens, charges and statements; jobs that are paid for, and those that cannot be; who may do
 what; and books that balance whatever has died."""
+import contextlib
 import csv
 import http.client
 import io
 import json
 import os
+import random
 import signal
 import ssl
+import time
 
 import pytest
 
@@ -188,27 +191,42 @@ def test_a_job_that_outruns_its_account(instance):
     books_balance(instance)
 
 
-def test_the_books_balance_after_kills(instance):
-    """kill -9 of the server with jobs running, again and again: every job is paid for once, and nothing stays reserved."""
+@pytest.mark.timeout(1200)
+def test_the_books_balance_after_kills(instance, long):
+    """kill -9 of server, agent, shepherd or all of them at random moments, with jobs running: every job is paid for once, and nothing
+    stays reserved."""
+    jobs, kills, length = (10000, 20, "0.0$(Process)") if long else (60, 4, "0.2")
+    seed = int(os.environ.get("DROVER_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 31)
+    print(f"seed {seed} (DROVER_SEED={seed} repeats the choices)")
+    rnd = random.Random(seed)
     settings(instance)
     instance.server()
-    agents.start(instance, CONFIG)
+    agent = agents.start(instance, CONFIG)
     agents.queues(instance, 1)
-    opened(instance, 1000000)
-    request = instance.submit(sh("sleep 0.2", queue="queue 60", **OWN))
-
-    def done(count):
-        return sum(j["state"] == "completed" for j in instance.jobs(request)) >= count
-    for count in (5, 15, 30, 45):
-        wait_until(lambda n=count: done(n))
-        instance.kill_server()
-        instance.server()
-    instance.wait(request)
+    opened(instance, 10000000)
+    request = instance.submit(sh(f"sleep {length}", queue=f"queue {jobs}", **OWN))
+    for n in range(kills):
+        # Kills are spread over the first three quarters of the work.
+        wait_until(lambda n=n: instance.api("GET", f"/v1/requests/{request}")["completed"] >= jobs * 3 * n // (4 * kills) + 1, 120)
+        time.sleep(rnd.uniform(0, 0.2))
+        what = rnd.choice(["server", "agent", "shepherd", "all"]) if long else "server"
+        if what in ("server", "all"):
+            instance.kill_server()
+        if what in ("agent", "all"):
+            agent.stop(signal.SIGKILL)
+        if what in ("shepherd", "all"):
+            for pid in instance.pids("drover-shepherd"):
+                with contextlib.suppress(ProcessLookupError):  # it ends by itself when its agent is killed
+                    os.kill(pid, signal.SIGKILL)
+        if what in ("server", "all"):
+            instance.server()
+        if what in ("agent", "all"):
+            agent = agents.start(instance, CONFIG)
+    instance.wait(request, seconds=600)
     said = books_balance(instance)
     assert said["accounts"][0]["held"] == 0
     assert instance.json("bank", "liens")["liens"] == []
-    paid = {(m["job"]) for m in movements(instance) if m["what"] == "charge"}
-    assert paid == set(range(60))
+    assert sorted(m["job"] for m in movements(instance) if m["what"] == "charge") == list(range(jobs))
 
 
 def test_an_agent_that_dies_costs_nothing(instance):
