@@ -135,7 +135,8 @@ function usage(ad) {
         ["Processors", ad.RequestCpus !== undefined && wall ? meter(cpu, wall * cpus, `${duration(cpu * 1000)} used in ${duration(wall * 1000)} on ${number(cpus)}`) : ad.RequestCpus],
         ["Memory", ad.MemoryUsage !== undefined && ad.RequestMemory ? meter(ad.MemoryUsage, ad.RequestMemory, `${number(ad.MemoryUsage)} of ${number(ad.RequestMemory)} MiB`) : ad.RequestMemory && `${number(ad.RequestMemory)} MiB asked for`],
         ["Disk", ad.RequestDisk && typeof ad.RequestDisk === "number" && `${bytes(ad.RequestDisk * 1024)} asked for${ad.DiskUsage ? `, ${bytes(ad.DiskUsage * 1024)} used` : ""}`],
-        ["Copied in", ad.BytesRecvd ? bytes(ad.BytesRecvd) : null], ["Copied out", ad.BytesSent ? bytes(ad.BytesSent) : null]);
+        ["Copied in", ad.BytesRecvd ? bytes(ad.BytesRecvd) : null], ["Copied out", ad.BytesSent ? bytes(ad.BytesSent) : null],
+        ["Energy", ad.EnergyJoules ? `${number(Math.round(ad.EnergyJoules))} J` : null]);
 }
 
 function adOf(ad) {

@@ -21,6 +21,7 @@
 #include "agent/attempt/streams.h"
 #include "agent/environment/environments.h"
 #include "agent/import/galaxy.h"
+#include "agent/machine/energy.h"
 #include "agent/metrics/metrics.h"
 #include "agent/outbox/outbox.h"
 #include "agent/queue/leave.h"
@@ -210,8 +211,12 @@ static void who_are_we(struct agent *a)
 
 static int open_all(struct agent *a, struct err *err)
 {
-        int r = a->config.users.n ? mapping_begin(a, err) : 0;
+        const char *powercap = a->config.powercap ? a->config.powercap : ENERGY_FOLDER;
+        int r;
 
+        if (strcmp(powercap, "none") != 0)
+                a->energy = energy_open(powercap); /* while the agent is root, if it was started so */
+        r = a->config.users.n ? mapping_begin(a, err) : 0;
         if (r == 0)
                 r = open_state(a, err);
         if (r < 0)
@@ -319,6 +324,7 @@ static void close_all(struct agent *a)
         if (a->cgroups && a->config.kill_on_stop)
                 cgroups_sweep(a->cgroups);
         cgroups_free(a->cgroups);
+        energy_close(a->energy);
         timer_free(a->lease_timer);
         timer_free(a->tick);
         free(a->jobs_path);

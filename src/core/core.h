@@ -120,6 +120,7 @@ struct core_usage {
         int64_t cpu_user_ms, cpu_system_ms;
         int64_t cpus, gpus, memory_mib; /* resources that the attempt had */
         uint64_t memory_peak_bytes, bytes_in, bytes_out, reservation;
+        uint64_t energy_uj; /* microjoules; 0: not measured */
         int64_t amount;
 };
 
@@ -444,6 +445,7 @@ struct core_result {
         int64_t started_ms, ended_ms, cpu_user_ms, cpu_system_ms;
         uint64_t memory_peak_bytes, bytes_in, bytes_out;
         uint64_t bytes_freed; /* of files that a placement job has removed */
+        uint64_t energy_uj;   /* microjoules; 0: not measured */
         int32_t hold_code, hold_subcode;
         struct str reason;
         struct str outputs; /* packed: count, then name, 32 bytes of sha256, size, mode for each */

@@ -41,7 +41,8 @@ enum flag {
         FLAG_GOES = 0x8000,
         FLAG_LOSSES = 0x10000,
         FLAG_OWN = 0x20000, /* attributes that its program has set, and how often it did so */
-        FLAGS = 63 | FLAG_CHECKPOINT | FLAG_SET | FLAG_GOES | FLAG_LOSSES | FLAG_OWN,
+        FLAG_ENERGY = 0x40000,
+        FLAGS = 63 | FLAG_CHECKPOINT | FLAG_SET | FLAG_GOES | FLAG_LOSSES | FLAG_OWN | FLAG_ENERGY,
 };
 
 static unsigned flags_of(const struct job *j)
@@ -51,7 +52,7 @@ static unsigned flags_of(const struct job *j)
                (j->bytes_in || j->bytes_out ? FLAG_MOVED : 0u) | (j->more ? FLAG_MORE : 0u) |
                (j->gang_size ? FLAG_SET : 0u) | (j->gang_goes ? FLAG_GOES : 0u) |
                (j->checkpoint_n ? FLAG_CHECKPOINT : 0u) | (j->losses ? FLAG_LOSSES : 0u) |
-               (j->remarks ? FLAG_OWN : 0u);
+               (j->remarks ? FLAG_OWN : 0u) | (j->energy_uj ? FLAG_ENERGY : 0u);
 }
 
 /* ---- writing */
@@ -142,6 +143,8 @@ static void put_job(struct writer *w, const struct job *j)
                 pack_u64(w->out, j->remarks);
                 pack_str(w->out, str_make(j->own, j->own_n));
         }
+        if (j->energy_uj)
+                pack_u64(w->out, j->energy_uj);
 }
 
 static bool has_record(const struct core_agent *a)
@@ -486,6 +489,8 @@ static void get_job(struct reader *r, struct request *req)
                 j->own = own.n ? mem_dup(own.p, own.n) : NULL;
                 j->own_n = own.n;
         }
+        if (flags & FLAG_ENERGY)
+                j->energy_uj = unpack_u64(u);
 }
 
 static void get_groups(struct reader *r, struct request_cold *cold)

@@ -142,6 +142,7 @@ struct run_event { /* the state of a task */
         int exit_code;     /* or the signal */
         uint64_t ended_ms; /* Unix time */
         uint64_t cpu_user_ms, cpu_system_ms, memory_peak_bytes;
+        uint64_t energy_uj; /* as the system says; 0: it does not */
         /* RUN_FAILED */
         int error;        /* errno */
         const char *what; /* the part that failed: "program", "stdin", "folder", …; static */

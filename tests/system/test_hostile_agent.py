@@ -142,7 +142,7 @@ def test_of_its_own_attempt(site, what):
     wait_until(lambda: site.state(attempt) in ("completed", "held", "idle"))
     site.instance.cli("rm", str(attempt["request"]))
     row, = wait_until(lambda: site.instance.history(attempt["request"]))
-    for name in ("RemoteUserCpu", "RemoteSysCpu", "RemoteWallClockTime", "BytesRecvd", "BytesSent", "MemoryUsage"):
+    for name in ("RemoteUserCpu", "RemoteSysCpu", "RemoteWallClockTime", "BytesRecvd", "BytesSent", "MemoryUsage", "EnergyJoules"):
         value = row["ad"].get(name, 0) if "ad" in row else 0
         assert 0 <= value < 2**52, (name, value)
     assert len(str(row)) < 100000

@@ -69,3 +69,34 @@ def test_reports(instance):
     assert records(instance, "--owner", "nobody") == []
     assert instance.cli("report", "usage", "--by", "weather", code=2) is not None
     instance.cli("rm", "--yes", str(running), code=None)
+
+
+def test_energy_is_measured_charged_and_reported(instance):
+    """From a tree of counters like the kernel's, of which the job gets the part of the machine's processors that it has; kept over a kill -9."""
+    zone = os.path.join(instance.work, "powercap", "intel-rapl:0")
+    os.makedirs(zone)
+    for file, text in (("name", "package-0"), ("max_energy_range_uj", "262143328850"), ("energy_uj", "262143328850")):
+        instance.write(os.path.join(zone, file), text + "\n")
+    os.makedirs(instance.dir, mode=0o700, exist_ok=True)
+    with open(os.path.join(instance.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
+        f.write("bank: {without_account: free, rates: [{charge: EnergyJoules / 1e3}]}\n")
+    instance.server()
+    agents.start(instance, f"jobs_max: 4\ncpus: 4\npowercap: {os.path.dirname(zone)}\n")
+    agents.queues(instance, 1)
+    instance.cli("bank", "account", "phys", "--new", "--member", "*@local=user")
+    instance.cli("bank", "deposit", "phys", "100000")
+    # The counter begins again; the job waits until the agent may look once more.
+    request = instance.run(sh(f"echo 36000000000 > {zone}/energy_uj; sleep 0.3", accounting_group="phys", request_cpus="1"))
+    joules = 36000 / os.cpu_count()
+    instance.kill_server()
+    instance.server()
+    record, = records(instance)
+    assert abs(record["energy_uj"] - joules * 1e6) < 1000
+    openapi.check_answer("GET", "/v1/usage/records", 200, instance.api("GET", "/v1/usage/records"))
+    assert instance.json("bank", "balance", "phys")["charged"] == -(-joules // 1000)
+    row, = instance.api("GET", f"/v1/history?id={request}&attributes=EnergyJoules")["jobs"]
+    assert abs(row["ad"]["EnergyJoules"] - joules) < 0.001
+    assert f"{joules / 3.6e6:.3f}" in instance.cli("report", "usage")
+    row, = csv.DictReader(io.StringIO(instance.cli("report", "records", "--format", "csv")))
+    assert row["energy_uj"] == str(record["energy_uj"]) and row["gpus"] == "0" and row["bytes_in"] == str(record["bytes_in"])
+    assert instance.json("report", "usage")["groups"][0]["energy_j"] == int(joules)

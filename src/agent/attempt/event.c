@@ -61,6 +61,7 @@ static void record(struct attempt *at, const struct run_event *e)
                 at->result.ended_ms = e->ended_ms;
         at->result.cpu_user_ms += e->cpu_user_ms;
         at->result.cpu_system_ms += e->cpu_system_ms;
+        at->result.energy_uj += e->energy_uj;
         if (e->memory_peak_bytes > at->result.memory_peak_bytes)
                 at->result.memory_peak_bytes = e->memory_peak_bytes;
         uint64_t ms = e->ended_ms > e->started_ms ? e->ended_ms - e->started_ms : 0;

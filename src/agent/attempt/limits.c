@@ -12,7 +12,9 @@
 #include "agent/attempt/kill.h"
 #include "agent/attempt/output_tail.h"
 #include "agent/container/container_step.h"
+#include "agent/machine/energy.h"
 #include "agent/model/sandbox.h"
+#include "base/system/clock.h"
 #include "base/system/fs.h"
 #include "base/system/log.h"
 
@@ -24,6 +26,8 @@ void limits_prepare(struct attempt *at)
 {
         struct agent *a = at->a;
 
+        if (a->energy && queue_is_local(at->q))
+                at->energy_from_uj = energy_look(a->energy, clock_boot_ms());
         if (!a->cgroups || !cgroups_limits(a->cgroups) || at->cgroup || !queue_is_local(at->q))
                 return;
         struct cgroup_limits l = {
@@ -48,10 +52,21 @@ void limits_release(struct attempt *at)
         at->cgroup = NULL;
 }
 
+/* An estimate: of what the machine consumed meanwhile, the part of its processors that the attempt has. */
+static void energy_usage(struct attempt *at)
+{
+        struct energy *e = at->a->energy;
+
+        if (e && queue_is_local(at->q))
+                at->result.energy_uj +=
+                        energy_share(e, energy_look(e, clock_boot_ms()) - at->energy_from_uj, at->cpus_milli);
+}
+
 void limits_usage(struct attempt *at)
 {
         struct cgroup_usage u;
 
+        energy_usage(at);
         if (!at->cgroup)
                 return;
         cgroup_usage(at->cgroup, &u);
@@ -274,6 +289,7 @@ void limits_sample(struct agent *a)
         struct sample s = {0};
 
         tick++;
+        energy_look(a->energy, clock_boot_ms()); /* counters begin again after minutes */
         for (size_t i = 0; i < a->queue_count; i++)
                 if (queue_is_local(a->queues[i]))
                         add_tasks(a->queues[i], &s);

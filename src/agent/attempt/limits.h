@@ -1,10 +1,10 @@
-/* limits: enforces limits of memory, processors and disk while an attempt runs. */
+/* limits: enforces limits of memory, processors and disk while an attempt runs, and measures its usage. */
 #pragma once
 #include "agent/model/attempt.h"
 
 void limits_prepare(struct attempt *at); /* takes a control group */
 void limits_release(struct attempt *at);
-void limits_usage(struct attempt *at); /* adds the control group's usage to the result */
+void limits_usage(struct attempt *at); /* adds the control group's usage and the energy to the result */
 /* Returns whether the job's processes reached their memory limit, so that a failure counts as caused by it.
  */
 bool limits_oom(struct attempt *at);

@@ -38,6 +38,7 @@ static const struct setting settings[] = {
         S(hide, SETTING_LIST, "FOLDER", "that jobs do not see, beside its own; again for another"),
         S(cgroups, SETTING_SWITCH, "auto|off", "limits by control groups, where they can be written; auto"),
         S(pids_max, SETTING_COUNT, "N", "processes of a job, with control groups; 0: no limit; 16384"),
+        S(powercap, SETTING_TEXT, "FOLDER", "the kernel's counters of energy, or none; /sys/class/powercap"),
         {"kill_grace", SETTING_TIME, offsetof(struct config, kill_grace_ms), "TIME",
          "between SIGTERM and SIGKILL; 10s"},
         {"cache", SETTING_SIZE, offsetof(struct config, cache_bytes), "SIZE",

@@ -73,6 +73,7 @@ struct config {
         struct doc *doc; /* the configuration file */
         bool cgroups;
         uint64_t pids_max;
+        char *powercap; /* folder of counters of energy, or "none"; NULL: the kernel's */
         uint64_t kill_grace_ms, cache_bytes;
         uint64_t staging_silence_ms;    /* longest time without progress of a staging worker; 0: no limit */
         uint64_t shepherd_silence_ms;   /* silence after which the shepherd is reported as not answering; 0:

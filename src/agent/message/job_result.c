@@ -67,6 +67,7 @@ Drover__JobResult *wire_job_result(const struct attempt_name *name, const struct
         m->bytes_in = r->bytes_in;
         m->bytes_out = r->bytes_out;
         m->bytes_freed = r->bytes_freed;
+        m->energy_uj = r->energy_uj;
         m->n_steps = r->step_count;
         m->steps = arena_alloc(room, (r->step_count + 1) * sizeof(*m->steps));
         for (unsigned i = 0; i < r->step_count; i++)
@@ -147,6 +148,7 @@ int job_result_unpack(const void *p, size_t n, struct attempt_name *ret_name, st
                                    .bytes_in = m->bytes_in,
                                    .bytes_out = m->bytes_out,
                                    .bytes_freed = m->bytes_freed,
+                                   .energy_uj = m->energy_uj,
                                    .hold_code = m->hold_code,
                                    .hold_subcode = m->hold_subcode,
                                    .reason = mem_dupz(m->reason),

@@ -46,6 +46,7 @@ struct job_result {
         struct step_result steps[STEPS_MAX];
         uint64_t started_ms, ended_ms; /* Unix time */
         uint64_t cpu_user_ms, cpu_system_ms, memory_peak_bytes, bytes_in, bytes_out;
+        uint64_t energy_uj;   /* microjoules, as far as they were measured */
         uint64_t bytes_freed; /* of files that a placement job has removed */
         uint32_t hold_code;
         int32_t hold_subcode;

@@ -105,6 +105,7 @@ static void test_every_field_of_a_result(void **state)
                                   .bytes_in = 15,
                                   .bytes_out = 16,
                                   .bytes_freed = 17,
+                                  .energy_uj = 18,
                                   .hold_code = 34,
                                   .hold_subcode = -2,
                                   .reason = (char *)"why",

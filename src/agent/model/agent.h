@@ -22,6 +22,7 @@
 
 struct attempt;
 struct attempt_news;
+struct energy;
 
 struct agent {
         uint32_t magic;
@@ -37,6 +38,7 @@ struct agent {
         unsigned containment; /* parts of containment that are available: flags of run_spec */
         char instance[37], boot_id[64], hostname[256], user[64], home[256];
         struct machine machine;
+        struct energy *energy;                             /* NULL: nothing measures it */
         struct devices *devices;                           /* devices of the machine */
         uint64_t machine_cpus_milli, machine_memory_bytes; /* resources of all process queues together */
         struct cgroups *cgroups;                           /* NULL: control groups cannot be used */

@@ -218,6 +218,7 @@ struct attempt {
         struct delivery *delivery; /* delivery of its outputs or its checkpoint that is under way; or NULL */
         char *devices;             /* devices that it holds: see devices_take; NULL: none */
         uint64_t memory_seen;      /* largest sample */
+        uint64_t energy_from_uj;   /* the machine's counter when it began, or when this agent did */
         int64_t pid;
         bool leaves_sandbox; /* DONE: the sandbox is removed once the result is in the journal */
         bool all_ended;      /* its own control group is empty */

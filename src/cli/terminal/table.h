@@ -44,7 +44,7 @@ struct table_cell {
         uint8_t colour, kind;
 };
 
-#define TABLE_COLUMNS_MAX 18
+#define TABLE_COLUMNS_MAX 24
 
 struct table {
         const struct table_column *columns;

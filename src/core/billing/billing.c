@@ -38,8 +38,8 @@ struct billing {
         struct rate *rates;
         size_t rate_count;
         struct {
-                symbol WallSeconds, CpuSeconds, Cpus, Memory, Disk, MemoryPeak, BytesIn, BytesOut, Hour,
-                        WeekDay, Account, User, Place;
+                symbol WallSeconds, CpuSeconds, Cpus, Memory, Disk, MemoryPeak, BytesIn, BytesOut,
+                        EnergyJoules, Hour, WeekDay, Account, User, Place;
         } names;
         int64_t look_ms; /* steady clock: next look at expired liens */
 };
@@ -52,7 +52,7 @@ struct usage {
         const struct ad *job;       /* NULL: none */
         const struct amounts *more; /* GPUs and similar resources; NULL: none */
         int64_t start_ms, wall_ms, cpu_ms, cpus, memory_mib, disk_kib, memory_peak_mib;
-        uint64_t bytes_in, bytes_out;
+        uint64_t bytes_in, bytes_out, energy_uj;
 };
 
 void billing_init(struct core *c)
@@ -67,6 +67,7 @@ void billing_init(struct core *c)
         X(MemoryPeak)
         X(BytesIn)
         X(BytesOut)
+        X(EnergyJoules)
         X(Hour)
         X(WeekDay)
         X(Account)
@@ -240,6 +241,7 @@ static struct ad *usage_ad(struct core *c, const struct usage *u)
         ad_set_integer(ad, b->names.MemoryPeak, u->memory_peak_mib);
         ad_set_integer(ad, b->names.BytesIn, (int64_t)u->bytes_in);
         ad_set_integer(ad, b->names.BytesOut, (int64_t)u->bytes_out);
+        ad_set_real(ad, b->names.EnergyJoules, (double)u->energy_uj / 1e6);
         ad_set_integer(ad, b->names.Hour, start_s % DAY_S / 3600);
         ad_set_integer(ad, b->names.WeekDay, (start_s / DAY_S + 4) % 7); /* 1 January 1970 was a Thursday */
         ad_set_string(ad, b->names.Account, u->account);
@@ -670,6 +672,7 @@ static struct usage usage_of_attempt(struct core *c, const struct job *j, const 
         u.memory_peak_mib = (int64_t)(e->memory_peak_bytes >> 20);
         u.bytes_in = e->bytes_in >> 63 ? 0 : e->bytes_in;
         u.bytes_out = e->bytes_out >> 63 ? 0 : e->bytes_out;
+        u.energy_uj = e->energy_uj;
         return u;
 }
 
@@ -743,6 +746,7 @@ static struct core_usage usage_record(struct core *c, const struct event *e, con
                                .memory_peak_bytes = e->memory_peak_bytes,
                                .bytes_in = e->bytes_in >> 63 ? 0 : e->bytes_in,
                                .bytes_out = e->bytes_out >> 63 ? 0 : e->bytes_out,
+                               .energy_uj = e->energy_uj >> 63 ? 0 : e->energy_uj,
                                .reservation = advance_of_job(j)};
 
         for (unsigned i = 0; j->more && i < j->more->count; i++)

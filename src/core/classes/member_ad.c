@@ -74,6 +74,8 @@ static void set_record(struct core *c, struct ad *ad, const struct job *j)
         ad_set_real(ad, a->BytesSent, (double)j->bytes_out);
         ad_set_real(ad, a->RemoteUserCpu, (double)j->cpu_user_ms / 1000);
         ad_set_real(ad, a->RemoteSysCpu, (double)j->cpu_system_ms / 1000);
+        if (j->energy_uj)
+                ad_set_real(ad, a->EnergyJoules, (double)j->energy_uj / 1e6);
         if (j->memory_peak_bytes) {
                 ad_set_integer(ad, a->MemoryUsage, (int64_t)((j->memory_peak_bytes + (1 << 20) - 1) >> 20));
                 ad_set_integer(ad, a->ResidentSetSize, (int64_t)((j->memory_peak_bytes + 1023) >> 10));

@@ -313,6 +313,7 @@ static void take_result(struct core *c, struct job *j, const struct event *e)
         }
         j->cpu_user_ms += e->cpu_user_ms;
         j->cpu_system_ms += e->cpu_system_ms;
+        j->energy_uj = e->energy_uj < INT64_MAX - j->energy_uj ? j->energy_uj + e->energy_uj : INT64_MAX;
         if (e->memory_peak_bytes > j->memory_peak_bytes)
                 j->memory_peak_bytes = e->memory_peak_bytes;
         if (e->outputs.n) {

@@ -327,6 +327,7 @@ bool core_result(struct core *c, const char *agent, const struct core_result *sa
                 .outputs = res->outputs,
                 .bytes_in = res->bytes_in,
                 .bytes_out = res->bytes_out,
+                .energy_uj = res->energy_uj,
         };
 
         if (!j)

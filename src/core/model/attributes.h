@@ -35,7 +35,7 @@
         X(JobStartDate) X(JobCurrentStartDate) X(CompletionDate) X(ExitCode) X(ExitBySignal)                \
         X(ExitSignal) X(ExitReason) X(RemoteHost) X(LastRemoteHost) X(RemoteWallClockTime)                  \
         X(RemoteUserCpu) X(RemoteSysCpu) X(MemoryUsage) X(HoldReason) X(HoldReasonCode)                     \
-        X(HoldReasonSubCode) X(RemoveReason) X(ReleaseReason) X(BytesRecvd) X(BytesSent) X(DroverState)     \
+        X(HoldReasonSubCode) X(RemoveReason) X(ReleaseReason) X(BytesRecvd) X(BytesSent) X(EnergyJoules) X(DroverState)     \
         X(DroverAgent) X(DroverQueue) X(DroverFence) X(DroverLog) X(DroverOutputs) X(DroverStartedMs) X(DroverCheckpoint) \
         X(DroverUuid) X(ServerTime) X(JobRunCount) X(NumShadowStarts) X(ResidentSetSize) X(DroverGang) X(DroverNode) X(CumulativeSuspensionTime)                                                           \
         /* attributes of a place */                                                                         \

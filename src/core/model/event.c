@@ -17,7 +17,7 @@ enum event_field {
         F_RESULT = 1 << 6,
         F_RESOURCES = 1 << 7,
         F_VALUES = 1 << 8,
-        F_STAYS = 1 << 9,  /* written after all other fields, and only if true */
+        F_STAYS = 1 << 9,  /* written after all other fields, and only if true or if energy follows */
         F_USAGE = 1 << 10, /* written after all other fields, and only if not zero */
         F_LAST_VALUES = 1 << 11,
         F_NODE = 1 << 12, /* agent and who */
@@ -126,8 +126,11 @@ void event_pack(struct buf *out, const struct event *e)
         }
         if (fields & F_VALUES)
                 pack_str(out, e->values);
-        if ((fields & F_STAYS) && e->stays)
-                pack_u64(out, 1);
+        bool energy = (fields & F_RESULT) && e->energy_uj;
+        if ((fields & F_STAYS) && (e->stays || energy))
+                pack_u64(out, e->stays);
+        if (energy)
+                pack_u64(out, e->energy_uj);
         if ((fields & F_LAST_VALUES) && e->values.n)
                 pack_str(out, e->values);
         if ((fields & F_USAGE) && (e->cpu_user_ms || e->cpu_system_ms)) {
@@ -190,6 +193,8 @@ static void unpack_fields(struct event *e, struct unpack *u, unsigned fields)
                 e->values = unpack_str(u);
         if ((fields & F_STAYS) && !u->bad && u->p < u->end)
                 e->stays = unpack_max(u, 1);
+        if ((fields & F_RESULT) && !u->bad && u->p < u->end)
+                e->energy_uj = unpack_u64(u);
         if ((fields & F_LAST_VALUES) && !u->bad && u->p < u->end)
                 e->values = unpack_str(u);
         if ((fields & F_USAGE) && !u->bad && u->p < u->end) {

@@ -75,6 +75,7 @@ struct event {
         uint64_t memory_peak_bytes;
         struct str outputs;           /* packed list of spooled outputs, see core.h */
         uint64_t bytes_in, bytes_out; /* copied to and from the job; 0 in older records that lack them */
+        uint64_t energy_uj;           /* microjoules; 0 if not measured, and in older records */
         struct str values; /* packed, see fill.h; for EVENT_PURGED forgotten.h; for EVENT_EDITED edit.h */
         bool stays;        /* jobs that the event ends may stay in the queue (retention.h); false in older
                               records */

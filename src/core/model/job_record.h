@@ -45,6 +45,7 @@ struct job {
         int64_t suspended_ms, suspended_at_ms;
         uint64_t memory_peak_bytes;
         uint64_t bytes_in, bytes_out; /* copied to and from the job, sum over all its runs */
+        uint64_t energy_uj;           /* microjoules that were measured, sum over all its runs */
         struct queue *last_queue;
         struct draws *draws;            /* units of limits that the attempt holds; NULL: none */
         struct account *account;        /* account that the attempt is charged to; NULL: none */

@@ -136,6 +136,7 @@ static const char *const known[] = {
         "Mirror",
         "BytesRecvd",
         "BytesSent",
+        "EnergyJoules",
 };
 
 bool names_known(struct str name)

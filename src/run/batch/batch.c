@@ -55,6 +55,7 @@ void batch_submit(struct runner *r, const struct run_spec *spec)
         struct task *t =
                 batch_task_new(b, batch_submit_user(b, spec->owner, spec->user), spec->id, spec->sandbox);
         BUF_CLEANUP struct buf head = {0}, script = {0}, path = {0}, lease = {0};
+        const char *energy = batch_setting(&b->settings, "energy");
         struct batch_guard guard = {.traps = b->system->traps, .every_s = b->watch_s};
         struct err err = {""};
         t->state = TASK_FRESH;
@@ -66,6 +67,8 @@ void batch_submit(struct runner *r, const struct run_spec *spec)
         }
         batch_path(b, &lease, "lease", "");
         guard.lease = buf_z(&lease);
+        if (energy && !strcmp(energy, "yes"))
+                guard.energy = b->system->energy;
         batch_script(spec, buf_z(&head), &guard, &script);
         buf_printf(&path, "%s/" BATCH_STEP ".%u.sh", spec->sandbox, spec->id.step);
         int result = write_script(buf_z(&path), buf_view(&script), b->user_commands ? 0755 : 0700);

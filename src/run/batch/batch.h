@@ -117,6 +117,10 @@ struct batch_system {
         const char *index_variable;             /* variable with a task's index in its array */
         /* Shell lines that handle the signals by which the system announces things; or NULL. */
         const char *traps;
+        /* Command line of the shell that prints the joules of the job so far, for the setting `energy`; or
+         * NULL.
+         */
+        const char *energy;
         unsigned index_first, array_max;
         unsigned past_max;    /* most tasks in one call of `past`; 0: no limit */
         unsigned wordless_s;  /* seconds by which the system may report an end late; 0: 10 */
@@ -186,10 +190,11 @@ extern const struct batch_system batch_slurm, batch_slurm_rest, batch_gridengine
 
 /* Writes the script of one step; `head` has the lines that ask for resources. The script does not begin when
  * the lease file is older than the lease. */
-struct batch_guard {       /* the process beside the program that watches the lease */
-        const char *lease; /* path of the lease file */
-        const char *traps; /* traps of the batch_system */
-        unsigned every_s;  /* interval between looks at the lease */
+struct batch_guard {        /* the process beside the program that watches the lease */
+        const char *lease;  /* path of the lease file */
+        const char *traps;  /* traps of the batch_system */
+        const char *energy; /* energy of the batch_system; NULL: not asked for */
+        unsigned every_s;   /* interval between looks at the lease */
 };
 void batch_script(const struct run_spec *spec, const char *head, const struct batch_guard *guard,
                   struct buf *out);

@@ -7,6 +7,8 @@
 
 #define LEASE_S      600 /* assumed lease of a script that has never seen the lease file */
 #define KILL_AFTER_S 5   /* from SIGTERM to SIGKILL */
+#define MEASURE_S    10  /* longest time of the command that prints the energy */
+#define JOULES_MAX   1000000000000ull
 
 void batch_quote(struct buf *out, const char *text)
 {
@@ -153,10 +155,13 @@ static const char end[] =
         "for guard in $guards; do kill -s KILL $guard; kill -s KILL -- \"-$guard\"; done 2>/dev/null\n"
         "kill -s KILL -- \"-$child\" 2>/dev/null # what it left behind\n"
         "after >/dev/null 2>&1\n"
+        "joules=\n"
+        "measure\n"
+        "case $joules in *[!0-9]*) joules= ;; esac\n"
         "why=itself\n"
         "[ -e \"$step.why\" ] && read -r why <\"$step.why\"\n"
         "[ \"$why\" = lease ] && forget\n"
-        "say \"ended $status $why\"\n"
+        "say \"ended $status $why${joules:+ $joules}\"\n"
         "[ $status -gt 128 ] && status=1 # else the system takes the script for one that a signal ended\n"
         "exit $status\n";
 
@@ -263,6 +268,14 @@ static void after(const struct run_spec *s, struct buf *out)
         buf_addz(out, ")\n");
 }
 
+static void measure(const char *energy, struct buf *out)
+{
+        if (energy)
+                buf_printf(out, "measure() { joules=$(timeout %d %s) 2>/dev/null; }\n", MEASURE_S, energy);
+        else
+                buf_addz(out, "measure() { :; }\n");
+}
+
 void batch_script(const struct run_spec *s, const char *head, const struct batch_guard *g, struct buf *out)
 {
         buf_printf(out, "#!/bin/sh\n%s# job %s, attempt %u, step %u\n", head, s->job ? s->job : "",
@@ -280,6 +293,7 @@ void batch_script(const struct run_spec *s, const char *head, const struct batch
         buf_addz(out, " || failed folder\n");
         buf_addz(out, guard);
         after(s, out);
+        measure(g->energy, out);
         program(s, out);
         buf_addz(out, traps);
         buf_addz(out, g->traps ? g->traps : "");
@@ -344,7 +358,7 @@ static bool read_ended(struct str line, struct run_event *e)
                                            [RUN_WALLTIME] = "walltime",
                                            [RUN_LEASE_ENDED] = "lease"};
         struct str number, why;
-        uint64_t status;
+        uint64_t status, joules;
 
         if (!str_word(&line, &number) || str_to_u64(number, &status) != 0 || !str_word(&line, &why))
                 return false;
@@ -353,6 +367,8 @@ static bool read_ended(struct str line, struct run_event *e)
         for (size_t i = 0; i < sizeof(whys) / sizeof(*whys); i++)
                 if (str_eqz(why, whys[i]))
                         e->why = (enum run_why)i;
+        if (str_word(&line, &number) && str_to_u64(number, &joules) == 0 && joules <= JOULES_MAX)
+                e->energy_uj = joules * 1000000;
         return true;
 }
 

@@ -51,11 +51,13 @@ static struct run_spec spec_of(char *const *argv, char *const *envp)
                                  .cpus_milli = 1500};
 }
 
+static const char *energy; /* the command of the scripts that prints it */
+
 static int run_script(const struct run_spec *s)
 {
         BUF_CLEANUP struct buf script = {0}, path = {0}, command = {0};
 
-        batch_script(s, "#SBATCH --mem=3M\n", &(struct batch_guard){lease, NULL, 5}, &script);
+        batch_script(s, "#SBATCH --mem=3M\n", &(struct batch_guard){lease, NULL, energy, 5}, &script);
         buf_printf(&path, "%s/script", top);
         assert_int_equal(fs_write(AT_FDCWD, buf_z(&path), buf_view(&script), 0700, false, NULL), 0);
         buf_printf(&command, "/bin/sh %s 2>>%s/complaints", buf_z(&path), top);
@@ -356,7 +358,7 @@ static void numbers_are_not_taken_for_their_owners(void **state)
         char *argv[] = {(char *)"/bin/true", NULL};
         struct run_spec s = spec_of(argv, NULL);
         BUF_CLEANUP struct buf script = {0}, path = {0}, test = {0};
-        batch_script(&s, "", &(struct batch_guard){lease, NULL, 5}, &script);
+        batch_script(&s, "", &(struct batch_guard){lease, NULL, NULL, 5}, &script);
         struct str text = buf_view(&script);
         text = str_skip(text, (size_t)str_search(text, STR("same='")));
         buf_str(&test, str_head(text, (size_t)str_search(text, STR("}'\n")) + 3));
@@ -464,6 +466,38 @@ static void done_files_are_checked(void **state)
                 assert_false(batch_script_done(str_of(bad[i]), &e));
 }
 
+static void energy_is_what_the_system_says(void **state)
+{
+        (void)state;
+        static const struct {
+                const char *command;
+                uint64_t uj;
+        } cases[] = {{"echo 1234", 1234000000},
+                     {"echo nothing of this kind", 0},
+                     {"echo 1; echo 2", 0},
+                     {"echo 18446744073709551614", 0}, /* Slurm's NO_VAL64 */
+                     {"false", 0},
+                     {"/nonexistent", 0}};
+        char *argv[] = {(char *)"/bin/true", NULL}, *envp[] = {NULL};
+        struct run_spec s = spec_of(argv, envp);
+        struct run_event e;
+
+        for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+                BUF_CLEANUP struct buf command = {0};
+
+                s.id.fence++;
+                buf_printf(&command, "rm -f '%s/%s'*", top, "it'\\''s a box/.drover_step");
+                assert_int_equal(system(buf_z(&command)), 0);
+                energy = cases[i].command;
+                assert_int_equal(run_script(&s), 0);
+                energy = NULL;
+                done(&e);
+                assert_int_equal(e.energy_uj, cases[i].uj);
+                assert_int_equal(e.state, RUN_ENDED);
+                assert_int_equal(e.exit_code, 0);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -482,6 +516,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(numbers_are_not_taken_for_their_owners, setup, teardown),
                 cmocka_unit_test_setup_teardown(does_not_begin_when_the_lease_is_over, setup, teardown),
                 cmocka_unit_test_setup_teardown(says_what_it_cannot_start, setup, teardown),
+                cmocka_unit_test_setup_teardown(energy_is_what_the_system_says, setup, teardown),
                 cmocka_unit_test(done_files_are_checked),
         };
 

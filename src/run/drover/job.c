@@ -26,6 +26,7 @@
 #define HOLD_WALLTIME     47
 #define OUTPUTS_MAX       100000 /* as many as an agent delivers */
 #define MEMORY_MAX_MIB    (INT64_C(1) << 40)
+#define JOULES_MAX        1000000000000ll
 #define CLOCK_AHEAD_MS    86400000 /* tolerance for the other server's clock being ahead */
 
 static const char *job_text(const json_t *o, const char *name)
@@ -52,6 +53,7 @@ static void measured(const json_t *job, struct run_event *e)
         e->cpu_user_ms = remote_number_time(ad, "RemoteUserCpu", 1000);
         e->cpu_system_ms = remote_number_time(ad, "RemoteSysCpu", 1000);
         e->memory_peak_bytes = (uint64_t)remote_number_within(ad, "MemoryUsage", 0, MEMORY_MAX_MIB) << 20;
+        e->energy_uj = (uint64_t)remote_number_within(ad, "EnergyJoules", 0, JOULES_MAX) * 1000000;
 }
 
 static void completed(struct remote_task *t, const json_t *job)

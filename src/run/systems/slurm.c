@@ -11,8 +11,9 @@
 #include "run/batch/shape.h"
 #include "run/systems/slurm.h"
 
-const char *const slurm_settings[] = {"conf",      "partition",   "account", "qos",  "constraint", "license",
-                                      "gres_name", "reservation", "requeue", "rest", "token_file", NULL};
+const char *const slurm_settings[] = {"conf",    "partition",  "account",     "qos",     "constraint",
+                                      "license", "gres_name",  "reservation", "requeue", "energy",
+                                      "rest",    "token_file", NULL};
 
 static const struct batch_variable variables[] = {{"SLURM_CONF", "conf"}, {NULL, NULL}};
 
@@ -50,10 +51,13 @@ static int requeue(const struct batch_settings *s, bool *ret, struct err *err)
 
 int slurm_check(const struct batch_settings *s, struct err *err)
 {
+        const char *energy = batch_setting(s, "energy");
         bool again;
 
         if (batch_setting(s, "token_file") && !batch_setting(s, "rest"))
                 return err_set(err, -EINVAL, "token_file is for slurmrestd, whose address `rest` would be");
+        if (energy && strcmp(energy, "yes") != 0 && strcmp(energy, "no") != 0)
+                return err_set(err, -EINVAL, "energy is yes or no, not '%.40s'", energy);
         return requeue(s, &again, err);
 }
 
@@ -541,6 +545,7 @@ const struct batch_system batch_slurm = {
         .settings = slurm_settings,
         .variables = variables,
         .index_variable = "SLURM_ARRAY_TASK_ID",
+        .energy = SLURM_ENERGY,
         .array_max = 1000,
         .nodes_setting = "",
         .check = slurm_check,

@@ -12,6 +12,8 @@
         "*" /* index in a line about all members of an array that have no line of their own                  \
              */
 
+/* The batch step is the one that runs the script. */
+#define SLURM_ENERGY "sstat --noheader --parsable2 --format=ConsumedEnergyRaw --jobs=\"$SLURM_JOB_ID.batch\""
 /* OverMemoryKill: the state is FAILED */
 #define SLURM_MEMORY_WORDS "error: Exceeded job memory limit"
 

@@ -327,6 +327,7 @@ const struct batch_system batch_slurm_rest = {
         .settings = slurm_settings,
         .service = &slurm_rest_service,
         .index_variable = "SLURM_ARRAY_TASK_ID",
+        .energy = SLURM_ENERGY,
         .array_max = 1000,
         .nodes_setting = "",
         .check = rest_check,

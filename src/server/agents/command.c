@@ -10,6 +10,7 @@
 
 /* Agents' counts are summed; with this bound no sum overflows. */
 #define AMOUNT_MAX  (1ull << 50)
+#define ENERGY_MAX  (1ull << 60) /* microjoules: 300 MWh */
 #define SIGNAL_MAX  64
 #define ARENA_LEAST 1024 /* bytes of the smallest arena that is not empty */
 
@@ -232,6 +233,7 @@ static int add_results(struct command *c, Drover__JobResult *const *list, size_t
                         .bytes_in = (uint64_t)amount(j->bytes_in),
                         .bytes_out = (uint64_t)amount(j->bytes_out),
                         .bytes_freed = (uint64_t)amount(j->bytes_freed),
+                        .energy_uj = j->energy_uj < ENERGY_MAX ? j->energy_uj : ENERGY_MAX,
                         .hold_code = (int32_t)j->hold_code,
                         .hold_subcode = j->hold_subcode,
                         .reason = words(c, j->reason, COMMAND_REASON_MAX),

@@ -9,7 +9,8 @@
 #include "server/history/ledger.h"
 #include "server/loop/turn.h"
 
-#define RECORD_VERSION 1
+#define RECORD_VERSION 1 /* with a flag for each value that older records lack */
+#define HAS_ENERGY     4u
 #define PREFIX         "usage/"
 #define NAME_MAX_BYTES 96
 
@@ -50,7 +51,8 @@ void usage_add(struct server *s, const struct core_usage *u)
                                    u->fence,
                                    u->starts,
                                    u->outcome,
-                                   (u->charged ? 1u : 0u) | (u->signaled ? 2u : 0u),
+                                   (u->charged ? 1u : 0u) | (u->signaled ? 2u : 0u) |
+                                           (u->energy_uj ? HAS_ENERGY : 0u),
                                    u->memory_peak_bytes,
                                    u->bytes_in,
                                    u->bytes_out,
@@ -66,6 +68,8 @@ void usage_add(struct server *s, const struct core_usage *u)
                 pack_i64(out, numbers[i]);
         for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
                 pack_str(out, texts[i]);
+        if (u->energy_uj)
+                pack_u64(out, u->energy_uj);
 }
 
 void usage_flush(struct server *s)
@@ -113,6 +117,8 @@ static bool usage_unpack(struct unpack *in, struct core_usage *u)
         u->account = unpack_str(in);
         u->agent = unpack_str(in);
         u->queue = unpack_str(in);
+        if (flags & HAS_ENERGY)
+                u->energy_uj = unpack_u64(in);
         return !in->bad;
 }
 

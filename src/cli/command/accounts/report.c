@@ -15,6 +15,7 @@
 #define HOUR_MS    3600000.0
 #define REPORT_MAX (64u << 20) /* bytes of a submit's report */
 #define GIB        1073741824.0
+#define JOULES_KWH 3600000.0
 #define COUNT(a)   (sizeof(a) / sizeof((a)[0]))
 
 /* ---- columns of a group */
@@ -44,6 +45,7 @@ enum metric_id {
         MEMORY_PART,
         GIB_IN,
         GIB_OUT,
+        ENERGY_KWH,
         STARTS,
         WAIT_MEAN,
         WAIT_MAX,
@@ -71,6 +73,7 @@ static const struct metric {
         [MEMORY_PART] = {"MEMORY%", 1, "of the memory that was asked for, the most that was used"},
         [GIB_IN] = {"GIB_IN", 2, "GiB that were brought to jobs"},
         [GIB_OUT] = {"GIB_OUT", 2, "GiB that were brought back"},
+        [ENERGY_KWH] = {"KWH", 3, "kWh that were consumed, as far as places measure it"},
         [STARTS] = {"STARTED", 0, "jobs that began"},
         [WAIT_MEAN] = {"WAIT_MEAN_S", 1, "seconds from submit to start, in the mean"},
         [WAIT_MAX] = {"WAIT_MAX_S", 1, "the longest of these"},
@@ -96,6 +99,7 @@ static double metric_of(struct view g, enum metric_id m)
         case MEMORY_PART: return 100 * ratio(sum_of(g, "memory_used_mib_ms"), sum_of(g, "memory_mib_ms"));
         case GIB_IN: return sum_of(g, "bytes_in") / GIB;
         case GIB_OUT: return sum_of(g, "bytes_out") / GIB;
+        case ENERGY_KWH: return sum_of(g, "energy_j") / JOULES_KWH;
         case STARTS: return sum_of(g, "first_starts");
         case WAIT_MEAN: return ratio(sum_of(g, "wait_ms"), sum_of(g, "first_starts")) / 1000;
         case WAIT_MAX: return sum_of(g, "wait_max_ms") / 1000;
@@ -130,17 +134,17 @@ static const struct kind {
 } kinds[] = {
         {"usage",
          "user",
-         {CPUS_H, CPU_H, WALL_H, GPUS_H, ATTEMPTS, COMPLETED, FAILED, GIB_IN, GIB_OUT},
-         9,
+         {CPUS_H, CPU_H, WALL_H, GPUS_H, ATTEMPTS, COMPLETED, FAILED, GIB_IN, GIB_OUT, ENERGY_KWH},
+         10,
          false},
         {"wait", "user", {WAIT_MEAN, WAIT_MAX, STARTS}, 3, false},
         {"efficiency", "user", {CPU_PART, CPUS_H, CPU_H, MEMORY_PART, MEMORY_GIB_H, ATTEMPTS}, 6, true},
         {"sites",
          "site",
-         {CPUS_H, ATTEMPTS, COMPLETED, FAILED, LOST, SUCCESS, CPU_PART, WAIT_MEAN},
-         8,
+         {CPUS_H, ATTEMPTS, COMPLETED, FAILED, LOST, SUCCESS, CPU_PART, WAIT_MEAN, ENERGY_KWH},
+         9,
          false},
-        {"bank", "account,month", {AMOUNT, CPUS_H, GPUS_H, ATTEMPTS}, 4, false},
+        {"bank", "account,month", {AMOUNT, CPUS_H, GPUS_H, ENERGY_KWH, ATTEMPTS}, 5, false},
         {"keywords", "keyword", {REQUESTS, JOBS}, 2, false},
 };
 /* In the order of the server's columns, also where it has some of them only. */
@@ -355,7 +359,8 @@ static const struct table_column record_columns[] = {
         {"account"},           {"agent"},         {"queue"},      {"outcome"},
         {"exit_code"},         {"submitted_ms"},  {"started_ms"}, {"ended_ms"},
         {"cpu_user_ms"},       {"cpu_system_ms"}, {"cpus"},       {"memory_mib"},
-        {"memory_peak_bytes"}, {"amount"}};
+        {"memory_peak_bytes"}, {"amount"},        {"gpus"},       {"bytes_in"},
+        {"bytes_out"},         {"energy_uj"}};
 
 static void duration_print(struct buf *out, const char *tag, const char *more, double ms)
 {

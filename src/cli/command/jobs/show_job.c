@@ -147,7 +147,8 @@ static void add_used(struct page *p)
 {
         struct buf text BUF_CLEANUP = {0};
         double cpu = real(view_get(p->ad, "RemoteUserCpu")) + real(view_get(p->ad, "RemoteSysCpu")),
-               wall = real(view_get(p->ad, "RemoteWallClockTime"));
+               wall = real(view_get(p->ad, "RemoteWallClockTime")),
+               joules = real(view_get(p->ad, "EnergyJoules"));
         struct view resident = view_get(p->ad, "ResidentSetSize");
 
         if (view_integer(p->row.starts, 0) == 0 || !view_there(p->row.started_ms))
@@ -157,6 +158,8 @@ static void add_used(struct page *p)
         if (wall > 1 && cpu > 0)
                 buf_printf(&text, " (%.0f%%)", 100 * cpu / wall);
         add_bytes(&text, resident, 1 << 10, "memory at most");
+        if (joules > 0)
+                buf_printf(&text, ", %.0f J of energy", joules);
         add_line(p, "used", &text);
 }
 

@@ -20,7 +20,7 @@ static const char *const by_names[BYS] = {"user", "account", "place", "site", "m
 struct sums {
         char *key; /* the values of the grouping columns, in the order of their names, separated by 0x1f */
         uint64_t attempts, completed, failed, lost, not_started, starts, bytes_in, bytes_out;
-        double wall_ms, cpu_ms, cpus_ms, gpus_ms, memory_mib_ms, memory_used_mib_ms, wait_ms;
+        double wall_ms, cpu_ms, cpus_ms, gpus_ms, memory_mib_ms, memory_used_mib_ms, wait_ms, energy_uj;
         int64_t wait_max_ms, amount;
 };
 
@@ -135,6 +135,7 @@ static void on_summed(void *arg, const struct core_usage *u)
         s->memory_used_mib_ms += wall_ms * (double)(u->memory_peak_bytes >> 20);
         s->bytes_in += u->bytes_in;
         s->bytes_out += u->bytes_out;
+        s->energy_uj += (double)u->energy_uj;
         s->amount += u->charged ? u->amount : 0;
         if (!u->started_ms || u->starts != 1)
                 return;
@@ -172,6 +173,7 @@ static void usage_write_sums(struct json *j, const struct report *r, const struc
         json_kint(j, "memory_used_mib_ms", (int64_t)s->memory_used_mib_ms);
         json_kint(j, "bytes_in", (int64_t)s->bytes_in);
         json_kint(j, "bytes_out", (int64_t)s->bytes_out);
+        json_kint(j, "energy_j", (int64_t)(s->energy_uj / 1e6));
         json_kint(j, "first_starts", (int64_t)s->starts);
         json_kint(j, "wait_ms", (int64_t)s->wait_ms);
         json_kint(j, "wait_max_ms", s->wait_max_ms);
@@ -310,6 +312,8 @@ static void on_record(void *arg, const struct core_usage *u)
         json_kint(j, "memory_peak_bytes", (int64_t)(u->memory_peak_bytes & INT64_MAX));
         json_kint(j, "bytes_in", (int64_t)u->bytes_in);
         json_kint(j, "bytes_out", (int64_t)u->bytes_out);
+        if (u->energy_uj)
+                json_kint(j, "energy_uj", (int64_t)(u->energy_uj & INT64_MAX));
         if (u->reservation)
                 json_kint(j, "reservation", (int64_t)u->reservation);
         if (u->charged)
