@@ -123,7 +123,15 @@ struct run_spec {
         uint64_t cpus_milli, memory_bytes, gpus;
         const struct run_word *words;
         size_t word_count;
+        const char *reservation; /* the batch system's name of the reservation that it runs in; NULL: none */
         struct run_delegation delegation;
+};
+
+/* Room of a queue that is reserved for certain jobs from start_ms to end_ms (Unix time). */
+struct run_reservation {
+        uint64_t id;
+        int64_t start_ms, end_ms;
+        uint64_t cpus;
 };
 
 enum run_state { RUN_WAITING, RUN_RUNNING, RUN_ENDED, RUN_FAILED, RUN_LOST };
@@ -332,6 +340,9 @@ struct runner_kind {
          * 0; -EAGAIN: it cannot be asked now, but later; -ENOENT: there is no such task. */
         int (*output)(struct runner *r, struct run_id id, const struct run_output_question *q,
                       uint64_t number, run_output_fn *fn, void *arg);
+        /* Tells all reservations of the queue: others that were told before are over. NULL: runners of this
+         * kind pass none on. */
+        void (*reserve)(struct runner *r, const struct run_reservation *all, size_t count);
         int (*where)(struct runner *r, struct run_id id,
                      struct run_where *ret); /* 0, or -ENOENT; NULL: the agent itself knows all there is */
 };

@@ -508,3 +508,41 @@ def test_a_session_outlives_the_server(one, alpha):
     # Another user's file asks and ends nothing, and neither does a name that would be an option.
     one.write("s.session.xml", text.replace('native="', 'native="-u '))
     assert "|" not in one.cli("queue", "--session", "s.session.xml", env=env, code=1).out
+
+
+def test_reservations_are_made_in_slurm_too(instance, alpha):
+    """A reservation of the queue is one of Slurm's, in which its jobs run; it ends there, too, also if the agent was away meanwhile."""
+    instance.server()
+    config = agents.batch_queues(alpha).replace("poll:", "reservations: 'yes', poll:")
+    agent = agents.start(instance, config)
+    agents.offering(instance, "alpha")
+
+    def there():
+        lines = [line for line in alpha.tool("scontrol", "show", "reservation", "--oneliner").splitlines() if "ReservationName=drover-" in line]
+        return [dict(word.split("=", 1) for word in line.split() if "=" in word) for line in lines]
+    number = int(instance.cli("reserve", "--queue", "n1/alpha", "--cpus", "2", "--for", "1h"))
+    made, = wait_until(there)
+    assert (made["Users"], made["CoreCnt"], made["Duration"]) == ("root", "2", "01:00:00") and f"-r{number}-" in made["ReservationName"]
+    go = os.path.join(instance.work, "go")
+    request = instance.submit(sh(until(go), reservation=number))
+    instance.wait_state(f"{request}.0", "running")
+    assert alpha.tool("squeue", "-h", "-o", "%v").split() == [made["ReservationName"]]
+    instance.write("go", "")
+    instance.wait(request)
+    other = instance.run(sh("true"))
+    assert instance.history(other)[0]["queue"] == "alpha"
+    later = int(instance.cli("reserve", "--queue", "n1/alpha", "--cpus", "1", "--from", "+1d", "--for", "1h", "--every", "week"))
+    wait_until(lambda: len(there()) == 2)
+    agent.stop()
+    instance.cli("reserve", "end", str(number))
+    agent = agents.start(instance, config)
+    wait_until(lambda: [r["ReservationName"].split("-")[-2] for r in there()] == [f"r{later}"])
+    instance.cli("reserve", "end", str(later))
+    wait_until(lambda: not there())
+    agent.stop()
+    agents.start(instance, config.replace("reservations: 'yes'", "reservations: 'nobody-of-this-name'"))
+    agents.offering(instance, "alpha")
+    refused = int(instance.cli("reserve", "--queue", "n1/alpha", "--cpus", "1", "--for", "1h"))
+    wait_until(lambda: "does not take a reservation" in instance.daemons[-1].output())
+    wait_until(lambda: instance.json("reserve", "show", str(refused))["state"] == "active")
+    instance.cli("reserve", "end", str(refused))

@@ -65,6 +65,28 @@ static void take_wishes(struct agent *a, const Drover__Wishes *m)
         offers_wish(a, m->queue, wishes, n);
 }
 
+#define RESERVATIONS_MAX 64u /* of one queue */
+
+static void take_reserved(struct agent *a, const Drover__Reserved *m)
+{
+        for (size_t i = 0; i < a->queue_count; i++) {
+                struct runner *runner = a->queues[i]->backend->runner;
+                struct run_reservation all[RESERVATIONS_MAX];
+                size_t n = 0;
+
+                if (!runner->kind->reserve)
+                        continue;
+                for (size_t k = 0; k < m->n_reservations && n < RESERVATIONS_MAX; k++) {
+                        const Drover__Reservation *r = m->reservations[k];
+
+                        if (!strcmp(r->queue, a->queues[i]->config->name) && r->cpus > 0 &&
+                            r->end_ms > r->start_ms)
+                                all[n++] = (struct run_reservation){r->id, r->start_ms, r->end_ms, r->cpus};
+                }
+                runner->kind->reserve(runner, all, n);
+        }
+}
+
 static void take_stores(struct agent *a, const Drover__Stores *m)
 {
         MEM_CLEANUP struct store_told *v = mem_array(NULL, m->n_stores + 1, sizeof(*v));
@@ -172,6 +194,7 @@ void receive_message(struct agent *a, const Drover__ToAgent *m)
         case DROVER__TO_AGENT__KIND_FILE_CALL: take_file_call(a, m->file_call); return;
         case DROVER__TO_AGENT__KIND_CREDENTIAL: take_credential(a, m->credential); break;
         case DROVER__TO_AGENT__KIND_STORES: take_stores(a, m->stores); break;
+        case DROVER__TO_AGENT__KIND_RESERVED: take_reserved(a, m->reserved); break;
         case DROVER__TO_AGENT__KIND_SPOOL_DATA: take_spool_data(a, m->spool_data); break;
         case DROVER__TO_AGENT__KIND_SPOOL_STORED: take_spool_stored(a, m->spool_stored); break;
         case DROVER__TO_AGENT__KIND_USER_LOG_WRITE: take_userlog(a, m->user_log_write); return;

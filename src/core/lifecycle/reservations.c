@@ -489,7 +489,7 @@ const struct advance *core_reserved_first(const struct core *c)
         return c->advances->first;
 }
 
-void core_reserved_place(const struct advance *a, size_t i, struct core_reserved_place *ret)
+void core_reserved_where(const struct advance *a, size_t i, struct core_reserved_place *ret)
 {
         const struct advance_place *p = &a->places[i];
 
@@ -497,6 +497,13 @@ void core_reserved_place(const struct advance *a, size_t i, struct core_reserved
                                             .queue = p->queue->name,
                                             .cpus = p->cpus,
                                             .memory_mib = p->memory_mib};
+}
+
+void core_reserved_place(const struct advance *a, size_t i, struct core_reserved_place *ret)
+{
+        const struct advance_place *p = &a->places[i];
+
+        core_reserved_where(a, i, ret);
         for (const struct job *j = p->queue->attempts; j; j = j->next)
                 if (advance_of_job(j) == a->id) {
                         ret->used_cpus += j->cpus;

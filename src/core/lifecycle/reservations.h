@@ -47,7 +47,10 @@ struct core_reserved_place {
         int64_t cpus, memory_mib, used_cpus;
         uint32_t attempts;
 };
-/* Gives the i-th place; i is less than a->place_count. */
+/* Gives the i-th place without what its attempts take, whatever their number; i is less than a->place_count.
+ */
+void core_reserved_where(const struct advance *a, size_t i, struct core_reserved_place *ret);
+/* Gives the whole i-th place; the cost grows with the queue's attempts. */
 void core_reserved_place(const struct advance *a, size_t i, struct core_reserved_place *ret);
 /* Explains an idle job's wait for its reservation: returns 0 with the text in *ret_why; CORE_UNKNOWN: it does
  * not wait for one. */

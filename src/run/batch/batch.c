@@ -13,6 +13,7 @@
 #include "run/batch/journal.h"
 #include "run/batch/orders.h"
 #include "run/batch/remote.h"
+#include "run/batch/reservations.h"
 #include "run/batch/runner.h"
 #include "run/batch/state.h"
 #include "run/batch/submit.h"
@@ -57,10 +58,13 @@ void batch_submit(struct runner *r, const struct run_spec *spec)
         BUF_CLEANUP struct buf head = {0}, script = {0}, path = {0}, lease = {0};
         const char *energy = batch_setting(&b->settings, "energy");
         struct batch_guard guard = {.traps = b->system->traps, .every_s = b->watch_s};
+        static const char *const reserved[] = {"ReservationId", NULL};
+        struct run_spec own = *spec;
         struct err err = {""};
         t->state = TASK_FRESH;
         b->table.fresh++;
-        if (b->system->resources(&b->settings, spec, &head, &err) < 0) {
+        own.reservation = batch_reservation_name(b, batch_word(spec, reserved, &b->settings, NULL));
+        if (b->system->resources(&b->settings, &own, &head, &err) < 0) {
                 batch_over(b, t, &(struct run_event){.state = RUN_FAILED, .what = "request", .error = EINVAL},
                            err.text);
                 return;

@@ -102,6 +102,13 @@ struct batch_sending {             /* a submission */
         const struct args *env;    /* with a service: the environment that a command would have */
 };
 
+struct batch_reserving { /* an advance reservation */
+        const char *name;
+        const char *users; /* local users who may use it, comma-separated */
+        int64_t start_ms, end_ms;
+        uint64_t cpus;
+};
+
 /* Answers are read whole, may be modified, and lines that make no sense are skipped. */
 typedef void batch_take_fn(void *arg, const struct batch_line *line);
 
@@ -179,6 +186,12 @@ struct batch_system {
          * time. */
         void (*when)(struct batch_call *c, const struct batch_sending *s);
         bool (*when_said)(struct str out, struct str errors, uint64_t *ret_ms);
+        /* Makes a reservation; its time may have begun. NULL: the system has none, or the agent makes none.
+         */
+        void (*reserve)(struct batch_call *c, const struct batch_reserving *r);
+        void (*unreserve)(struct batch_call *c, const char *name);
+        void (*reserved)(struct batch_call *c);       /* asks for all reservations */
+        struct str (*reserved_read)(struct str line); /* returns the name in a line; empty: it has none */
         bool when_is_now; /* `when` asks only whether the script would begin now, so its refusal is not final
                            */
 };

@@ -6,7 +6,17 @@ struct batch;
 struct calls;
 struct submit_user;
 
-enum batch_slot { SLOT_SEND, SLOT_SEND_2, SLOT_STATUS, SLOT_PAST, SLOT_ACT, SLOT_CAPACITY, SLOT_WHEN, SLOTS };
+enum batch_slot {
+        SLOT_SEND,
+        SLOT_SEND_2,
+        SLOT_STATUS,
+        SLOT_PAST,
+        SLOT_ACT,
+        SLOT_CAPACITY,
+        SLOT_WHEN,
+        SLOT_RESERVE,
+        SLOTS
+};
 
 struct calls *batch_calls_new(const struct batch *b);
 void batch_calls_cancel(struct calls *c); /* cancels the calls in progress */

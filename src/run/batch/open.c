@@ -15,6 +15,7 @@
 #include "run/batch/poll.h"
 #include "run/batch/quote.h"
 #include "run/batch/remote.h"
+#include "run/batch/reservations.h"
 #include "run/batch/runner.h"
 #include "run/batch/settings.h"
 #include "run/batch/state.h"
@@ -32,6 +33,7 @@ static void on_tick(void *arg)
         batch_remote_look(b);
         batch_acts_run(b);
         batch_poll(b);
+        batch_reservations_tick(b);
         batch_journal_flush(b, false);
         timer_start(b->tick, TICK_MS);
 }
@@ -115,6 +117,7 @@ int batch_open(const struct runner_kind *kind, const struct batch_system *system
         b->quotes = batch_quotes_new();
         b->nodes = batch_nodes_new();
         b->poll = batch_poll_new();
+        b->reservations = batch_reservations_new();
         batch_submitter_open(b);
         b->tick = timer_new(b->loop, on_tick, b);
         r = prefix(system, c, &b->prefix, err);
@@ -167,6 +170,7 @@ void batch_close(struct runner *r, bool kill_all)
         batch_acts_free(b->acts);
         batch_nodes_free(b->nodes);
         batch_poll_free(b->poll);
+        batch_reservations_free(b->reservations);
         batch_calls_free(b->calls);
         if (b->fd >= 0)
                 close(b->fd);

@@ -25,10 +25,12 @@ void batch_forget(struct runner *r, struct run_id id);
 void batch_lease(struct runner *r, int64_t until_boot_ms);
 void batch_capacity(struct runner *r, struct run_capacity *ret);
 int batch_script_of(struct runner *r, struct run_id id, struct buf *out);
+void batch_reserve(struct runner *r, const struct run_reservation *all, size_t count);
 int batch_where(struct runner *r, struct run_id id, struct run_where *ret);
 
 #define BATCH_VERBS                                                                                          \
         .close = batch_close, .flush = batch_flush, .submit = batch_submit, .kill = batch_kill,              \
         .suspend = batch_suspend, .resume = batch_resume, .hold = batch_hold, .release = batch_release,      \
         .signal = batch_signal, .quote = batch_when, .status = batch_status, .forget = batch_forget,         \
-        .lease = batch_lease, .capacity = batch_capacity, .where = batch_where, .script = batch_script_of
+        .lease = batch_lease, .capacity = batch_capacity, .where = batch_where, .script = batch_script_of,   \
+        .reserve = batch_reserve

@@ -14,6 +14,7 @@ struct calls;
 struct nodes;
 struct poll;
 struct quotes;
+struct reservations;
 struct remote_files;
 struct submit_user;
 struct submitter;
@@ -43,6 +44,7 @@ struct batch {
         struct quotes *quotes;
         struct nodes *nodes; /* capacity.c */
         struct poll *poll;
+        struct reservations *reservations;
         struct query query;
         struct remote_files *remote; /* the system's commands run on this machine */
         struct timer *tick;

@@ -6,14 +6,15 @@
 #include <time.h>
 
 #include "base/map.h"
+#include "base/system/clock.h"
 #include "base/u64.h"
 #include "run/batch/runner.h"
 #include "run/batch/shape.h"
 #include "run/systems/slurm.h"
 
-const char *const slurm_settings[] = {"conf",    "partition",  "account",     "qos",     "constraint",
-                                      "license", "gres_name",  "reservation", "requeue", "energy",
-                                      "rest",    "token_file", NULL};
+const char *const slurm_settings[] = {"conf",         "partition", "account",     "qos",     "constraint",
+                                      "license",      "gres_name", "reservation", "requeue", "energy",
+                                      "reservations", "rest",      "token_file",  NULL};
 
 static const struct batch_variable variables[] = {{"SLURM_CONF", "conf"}, {NULL, NULL}};
 
@@ -51,13 +52,17 @@ static int requeue(const struct batch_settings *s, bool *ret, struct err *err)
 
 int slurm_check(const struct batch_settings *s, struct err *err)
 {
-        const char *energy = batch_setting(s, "energy");
+        const char *energy = batch_setting(s, "energy"), *users = batch_setting(s, "reservations");
         bool again;
 
         if (batch_setting(s, "token_file") && !batch_setting(s, "rest"))
                 return err_set(err, -EINVAL, "token_file is for slurmrestd, whose address `rest` would be");
         if (energy && strcmp(energy, "yes") != 0 && strcmp(energy, "no") != 0)
                 return err_set(err, -EINVAL, "energy is yes or no, not '%.40s'", energy);
+        if (users && !batch_plain(users))
+                return err_set(err, -EINVAL, "reservations is yes, or local users, not '%.40s'", users);
+        if (users && batch_setting(s, "rest"))
+                return err_set(err, -EINVAL, "reservations are made by Slurm's commands, not by slurmrestd");
         return requeue(s, &again, err);
 }
 
@@ -87,6 +92,8 @@ int slurm_resources(const struct batch_settings *s, const struct run_spec *spec,
         for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
                 const char *value = batch_word(spec, options[i].words, s, options[i].setting);
 
+                if (spec->reservation && !strcmp(options[i].option, "reservation"))
+                        value = spec->reservation;
                 if (!value || !*value)
                         continue;
                 if (!batch_plain(value))
@@ -424,7 +431,8 @@ static void consider_state(const struct batch_settings *s, struct str state, str
         char last = state.n ? state.p[state.n - 1] : 0;
         bool reserved = str_starts(state, STR("reserved")) || str_starts(state, STR("maint")) || last == '$';
 
-        if (last == '*' || last == '^' || (reserved && !batch_setting(s, "reservation")))
+        if (last == '*' || last == '^' ||
+            (reserved && !batch_setting(s, "reservation") && !batch_setting(s, "reservations")))
                 n->usable -= n->idle, n->idle = 0;
         else if (str_starts(state, STR("planned")) || last == '-')
                 n->idle = 0;
@@ -539,6 +547,70 @@ static bool slurm_when_said(struct str out, struct str errors, uint64_t *ret_ms)
         return when > 0;
 }
 
+/* Times are those of the agent's time zone, in which the controller reads them. */
+static void add_time(struct batch_call *c, const char *key, int64_t at_ms)
+{
+        BUF_CLEANUP struct buf b = {0};
+        time_t at = (time_t)(at_ms / 1000);
+        struct tm tm = {.tm_year = 70};
+        char text[32];
+
+        localtime_r(&at, &tm);
+        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+        buf_printf(&b, "%s=%s", key, text);
+        batch_word_add(c, buf_z(&b));
+}
+
+/* Jobs that run at its start keep their room, as at every place. */
+static void slurm_reserve(struct batch_call *c, const struct batch_reserving *r)
+{
+        const char *partition = batch_setting(c->settings, "partition");
+        BUF_CLEANUP struct buf b = {0};
+
+        batch_words_add(c, STR("scontrol create reservation Flags=IGNORE_JOBS"));
+        buf_printf(&b, "ReservationName=%s", r->name);
+        batch_word_add(c, buf_z(&b));
+        if (r->start_ms <= clock_wall_ms())
+                batch_word_add(c, "StartTime=now");
+        else
+                add_time(c, "StartTime", r->start_ms);
+        add_time(c, "EndTime", r->end_ms);
+        buf_reset(&b);
+        buf_printf(&b, "Users=%s", r->users);
+        batch_word_add(c, buf_z(&b));
+        buf_reset(&b);
+        buf_printf(&b, "CoreCnt=%llu", (unsigned long long)r->cpus);
+        batch_word_add(c, buf_z(&b));
+        if (!partition || strchr(partition, ','))
+                return;
+        buf_reset(&b);
+        buf_printf(&b, "PartitionName=%s", partition);
+        batch_word_add(c, buf_z(&b));
+}
+
+static void slurm_unreserve(struct batch_call *c, const char *name)
+{
+        BUF_CLEANUP struct buf b = {0};
+
+        buf_printf(&b, "ReservationName=%s", name);
+        batch_words_add(c, STR("scontrol delete"));
+        batch_word_add(c, buf_z(&b));
+}
+
+static void slurm_reserved(struct batch_call *c)
+{
+        batch_words_add(c, STR("scontrol show reservation --oneliner"));
+}
+
+static struct str slurm_reserved_read(struct str line)
+{
+        const struct str key = STR("ReservationName=");
+        struct str name;
+
+        return str_starts(line, key) && (line = str_skip(line, key.n), str_word(&line, &name)) ? name
+                                                                                               : STR_NONE;
+}
+
 const struct batch_system batch_slurm = {
         .name = "slurm",
         .owners = true,
@@ -570,6 +642,10 @@ const struct batch_system batch_slurm = {
         .capacity_read = slurm_capacity_read,
         .when = slurm_when,
         .when_said = slurm_when_said,
+        .reserve = slurm_reserve,
+        .unreserve = slurm_unreserve,
+        .reserved = slurm_reserved,
+        .reserved_read = slurm_reserved_read,
         .verbs = (1u << BATCH_VERBS_COUNT) - 1,
 };
 

@@ -23,6 +23,7 @@ struct agent {
         int64_t since_ms, seen_ms; /* Unix milliseconds: start of the session; last message */
         struct map *asked;         /* credentials that the agent was given in this session: see grants.h */
         struct idmap *sent;        /* request → templates sent in this session: see assign.h */
+        bool reserved_told;        /* in this session a list of reservations was sent: see reserved.h */
         bool hands_on;             /* in this session the agent has offered a queue that hands jobs on */
         struct pending *pending;   /* of this turn */
         /* from the certificate of this session */

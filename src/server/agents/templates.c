@@ -493,7 +493,7 @@ static uint32_t resource(struct eval *e, const struct ad *ad, symbol name, struc
 static bool is_word(struct str text)
 {
         return batch_word_is(text) || str_ieqz(text, "JobBatchName") || str_ieqz(text, "NodeCount") ||
-               str_ieqz(text, "TasksPerNode");
+               str_ieqz(text, "TasksPerNode") || str_ieqz(text, "ReservationId");
 }
 
 static char *word(struct message *m, struct eval *e, const struct ad *ad, symbol name)
@@ -531,7 +531,7 @@ static void add_attribute(struct message *m, Drover__Template *t, struct str nam
 }
 
 /* Sets t->resources from RequestNAME, for every NAME but Cpus, Memory and Disk; and t->attributes from
- * JobBatchName, NodeCount and TasksPerNode, which are for a batch system. */
+ * JobBatchName, NodeCount, TasksPerNode and ReservationId, which are for a batch system. */
 static void set_place(struct message *m, struct eval *e, const struct ad *ad, Drover__Template *t)
 {
         size_t most = 0;

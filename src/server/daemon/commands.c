@@ -7,6 +7,7 @@
 #include "server/agents/agents.h"
 #include "server/agents/grants.h"
 #include "server/agents/message.h"
+#include "server/agents/reserved.h"
 #include "server/files/chirps.h"
 #include "server/files/objects.h"
 #include "server/files/registrations.h"
@@ -140,6 +141,7 @@ static void on_hello(struct server *s, struct command *c, struct agent *a)
         m->to_agent.welcome = w;
         message_send(s, m, cert.n ? TURN_DURABLE : TURN_NOW);
         send_stores(s, c->session, cert.n ? TURN_DURABLE : TURN_NOW);
+        reserved_greet(s, agents_session(s, c->agent, c->session));
 }
 
 #define SHARED_USER                                                                                          \

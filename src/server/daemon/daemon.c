@@ -20,6 +20,7 @@
 #include "server/agents/grants.h"
 #include "server/agents/leases.h"
 #include "server/agents/node_orders.h"
+#include "server/agents/reserved.h"
 #include "server/calls/fair.h"
 #include "server/calls/waits.h"
 #include "server/daemon/commands.h"
@@ -124,6 +125,7 @@ static void on_durable(struct server *s, uint64_t seq, size_t bytes, int64_t too
 
 static void on_turn_ending(struct server *s)
 {
+        reserved_flush(s);
         agents_flush(s);
         waits_flush(s);
         userlog_flush(s);

@@ -8,6 +8,7 @@
 #include "server/agents/agents.h"
 #include "server/agents/attempt_location.h"
 #include "server/agents/grants.h"
+#include "server/agents/reserved.h"
 #include "server/calls/waits.h"
 #include "server/history/ledger.h"
 #include "server/history/prune.h"
@@ -87,6 +88,8 @@ static void on_event(void *arg, const struct event *e)
         userlog_event(s, e);
         notices_event(s, e);
         metrics_event(s->metrics, s->core, e);
+        if (e->type == EVENT_ADVANCE)
+                reserved_changed(s);
         if (e->type == EVENT_NODE)
                 tell_admin(e);
         else if (e->request && log_on(LOG_DEBUG))

@@ -72,6 +72,10 @@ struct server {
         struct snapshots *snapshots;
         struct ledger *ledger;
         struct keywords *keywords; /* history/keywords.h */
+        struct {
+                bool changed; /* in this turn */
+                uint64_t fingerprint;
+        } reserved;                /* agents/reserved.h */
         struct usage_pages *usage; /* usage of the attempts that ended in this turn (history/usage.h) */
         struct access *access;
         struct provision *provision;         /* NULL: the settings name no provisioner */
