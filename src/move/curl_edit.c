@@ -286,10 +286,10 @@ static size_t on_list(char *p, size_t size, size_t n, void *arg)
         return buf_check(&l->text) ? 0 : size * n;
 }
 
-static void listed(const struct listing *l, struct str name, bool folder)
+static void listed(const struct listing *l, struct str name, bool folder, uint64_t size)
 {
         if (name.n && !str_eqz(name, ".") && !str_eqz(name, "..") && str_find(name, '/') < 0)
-                l->fn(l->arg, name, folder);
+                l->fn(l->arg, name, folder, folder ? MOVE_SIZE_ANY : size);
 }
 
 static int file_list(const struct listing *l, struct err *err)
@@ -304,7 +304,7 @@ static int file_list(const struct listing *l, struct err *err)
         while ((e = readdir(dir)))
                 if (fstatat(dirfd(dir), e->d_name, &st, 0) == 0 &&
                     (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
-                        listed(l, str_of(e->d_name), S_ISDIR(st.st_mode));
+                        listed(l, str_of(e->d_name), S_ISDIR(st.st_mode), (uint64_t)st.st_size);
         closedir(dir);
         return 0;
 }
@@ -317,14 +317,17 @@ static void read_lines(const struct listing *l)
         while (str_cut(&rest, '\n', &line)) {
                 struct str word;
                 bool folder = str_starts(line, STR("d")), file = str_starts(line, STR("-"));
+                uint64_t size = MOVE_SIZE_ANY;
 
                 if (str_ends(line, STR("\r")))
                         line.n--;
                 for (int i = 0; i < 8 && (folder || file); i++)
                         if (!str_word(&line, &word))
                                 line = STR_NONE;
+                        else if (i == 4 && str_to_u64(word, &size) != 0)
+                                size = MOVE_SIZE_ANY;
                 if (folder || file)
-                        listed(l, str_trim_left(line), folder);
+                        listed(l, str_trim_left(line), folder, size);
         }
 }
 
@@ -335,10 +338,14 @@ static void read_multistatus(const struct listing *l)
         MEM_CLEANUP char *own = curl_url_path(l->t->task->url);
 
         while (element(&rest, "href", &href)) {
-                struct str until = rest, next = rest, none;
+                struct str until = rest, next = rest, none, length;
+                uint64_t size = MOVE_SIZE_ANY;
 
                 if (element(&next, "href", &none))
                         until = str_head(rest, (size_t)(none.p - rest.p));
+                next = until;
+                if (element(&next, "getcontentlength", &length) && str_to_u64(str_trim(length), &size) != 0)
+                        size = MOVE_SIZE_ANY;
                 bool folder = element(&until, DAV_COLLECT, &none);
                 ptrdiff_t host = str_search(href, STR("://"));
                 if (host >= 0) {
@@ -351,7 +358,7 @@ static void read_multistatus(const struct listing *l)
                         name.n--;
                 if (own && strlen(own) > 0 && name.n + 1 >= strlen(own) &&
                     !(str_starts(name, str_head(str_of(own), strlen(own) - 1)) && name.n + 1 == strlen(own)))
-                        listed(l, str_skip(name, (size_t)(str_rfind(name, '/') + 1)), folder);
+                        listed(l, str_skip(name, (size_t)(str_rfind(name, '/') + 1)), folder, size);
         }
 }
 

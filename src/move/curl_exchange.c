@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <pwd.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,6 +14,9 @@
 #define STALL_MS   60000
 #define CONNECT_S  30L
 #define HOPS       5L
+#define BLOCK                                                                                                \
+        (256L << 10) /* bytes read or written at a time; libcurl's own number costs many system calls        \
+                      */
 
 bool curl_scheme_in(const char *list, struct str scheme)
 {
@@ -212,12 +216,43 @@ static void set_known_hosts(CURL *h, const struct mover_config *c)
         curl_easy_setopt(h, CURLOPT_SSH_KNOWNHOSTS, buf_z(&path));
 }
 
+/* Before the connection, because the window that a receiver may offer is agreed on then (RFC 7323). */
+static int on_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
+{
+        const struct tuning *tune = arg;
+        int bytes = (int)tune->buffer;
+
+        if (purpose == CURLSOCKTYPE_IPCXN) {
+                setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+                setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+        }
+        return CURL_SOCKOPT_OK;
+}
+
+static void set_tuning(CURL *h, const struct mover_config *c, const char *url)
+{
+        const struct tuning *tune = tuning_of(c->tunings, c->tuning_count, str_of(url));
+        long block = tune && tune->block ? (long)tune->block : BLOCK;
+
+        curl_easy_setopt(h, CURLOPT_BUFFERSIZE, block);
+        curl_easy_setopt(h, CURLOPT_UPLOAD_BUFFERSIZE, block);
+        if (tune && tune->buffer) {
+                curl_easy_setopt(h, CURLOPT_SOCKOPTFUNCTION, on_socket);
+                curl_easy_setopt(h, CURLOPT_SOCKOPTDATA, (void *)(uintptr_t)tune);
+        }
+}
+
 void exchange_init(struct exchange *x, struct transfer *t, const char *url)
+{
+        exchange_setup(x, t, url, the_handle());
+}
+
+void exchange_setup(struct exchange *x, struct transfer *t, const char *url, CURL *h)
 {
         const struct mover_config *c = t->config;
         const struct curl_credential *shown = t->shown;
 
-        *x = (struct exchange){.t = t, .h = the_handle(), .began_ns = clock_mono_ns()};
+        *x = (struct exchange){.t = t, .h = h, .began_ns = clock_mono_ns()};
         x->http = exchange_scheme(t, CURL_OF_HTTP);
         if (shown->url && url == t->task->url)
                 url = shown->url;
@@ -242,6 +277,7 @@ void exchange_init(struct exchange *x, struct transfer *t, const char *url)
         curl_easy_setopt(x->h, CURLOPT_WRITEDATA, x);
         if (c->ca_file)
                 curl_easy_setopt(x->h, CURLOPT_CAINFO, c->ca_file);
+        set_tuning(x->h, c, url);
         if (exchange_scheme(t, "sftp"))
                 set_known_hosts(x->h, c);
         x->lines = curl_credential_set(shown, x->h, NULL);
@@ -319,8 +355,26 @@ int exchange_perform(struct exchange *x, struct err *err)
                 return x->error;
         if (r == CURLE_OK)
                 return 0;
+        return exchange_failed(x, err);
+}
+
+int exchange_failed(const struct exchange *x, struct err *err)
+{
+        CURLcode r = (CURLcode)x->result;
+
         return err_set(err, curl_outcome(r, x->code), "%s%s%s", curl_easy_strerror(r), *x->why ? ": " : "",
                        x->why);
+}
+
+struct curl_slist *exchange_if_same(struct curl_slist *list, const struct move_facts *f)
+{
+        char date[64];
+        time_t when = (time_t)f->modified_s;
+        struct tm tm;
+
+        gmtime_r(&when, &tm);
+        strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", &tm);
+        return exchange_line(list, "If-Range: ", f->etag[0] ? f->etag : date);
 }
 
 struct curl_slist *exchange_line(struct curl_slist *list, const char *name, const char *value)

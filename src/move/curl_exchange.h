@@ -37,6 +37,13 @@ bool exchange_s3(const struct transfer *t);
 /* Prepares a request to `url`, with the credential of the task (t->shown). t and url are borrowed until
  * exchange_perform(), which must follow. */
 void exchange_init(struct exchange *x, struct transfer *t, const char *url);
+/* The same with another handle than the process's, which the caller has made or reset, and for which the
+ * caller does what exchange_perform() does. */
+void exchange_setup(struct exchange *x, struct transfer *t, const char *url, CURL *h);
+/* Appends the condition that the file is still of this version. */
+struct curl_slist *exchange_if_same(struct curl_slist *list, const struct move_facts *f);
+/* Returns the outcome of a request that libcurl has not finished (x->result), with err. */
+int exchange_failed(const struct exchange *x, struct err *err);
 /* Writes the body of the answer into the task's file. */
 void exchange_download(struct exchange *x);
 /* Sends the task's part of the file. */
@@ -74,6 +81,13 @@ void curl_quote_sftp(struct buf *b, const char *path);
 /* WebDAV: makes the folders of a URL that ends with '/', outermost first; existing ones are accepted.
  * Returns 0, or an outcome of move/mover.h with err. */
 int curl_make_folders(struct transfer *t, const char *url, struct err *err);
+
+/* curl_streams.c. wanted: returns how many connections are to be used for the file; 0 or 1: one. get: gets it
+ * with so many; as get() of struct mover_kind, or CURL_ONE_STREAM: it is too small, or its server knows no
+ * ranges. */
+#define CURL_ONE_STREAM 1000
+unsigned curl_streams_wanted(const struct transfer *t);
+int curl_get_streams(struct transfer *t, unsigned count, struct err *err);
 
 /* curl_edit.c: functions of struct mover_kind. */
 int curl_look(struct transfer *t, struct err *err);

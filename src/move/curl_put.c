@@ -162,13 +162,18 @@ void curl_drop(struct transfer *t, const char *temporary)
         exchange_perform(&x, NULL);
 }
 
+static bool hides_partial(const struct transfer *t)
+{
+        return t->config->flow || t->config->whole;
+}
+
 /* Sends by HTTP, under a temporary name if the server can rename: some servers show an incomplete file whose
  * sender has died. */
 static int http_put(struct transfer *t, struct err *err)
 {
         MEM_CLEANUP char *temporary = curl_temporary(t);
 
-        if (!t->config->flow || !curl_can_move(t, temporary))
+        if (!hides_partial(t) || !curl_can_move(t, temporary))
                 return http_put_at(t, t->task->url, err);
         int r = http_put_at(t, temporary, err);
         if (r == 0)
@@ -315,7 +320,7 @@ static int renamed_put(struct transfer *t, struct err *err)
         curl_easy_setopt(x.h, CURLOPT_FTP_CREATE_MISSING_DIRS, (long)CURLFTP_CREATE_DIR);
         int r = exchange_perform(&x, err);
         curl_slist_free_all(rename);
-        if (r != 0 && t->config->flow) { /* an incomplete file may be there */
+        if (r != 0 && hides_partial(t)) { /* an incomplete file may be there */
                 struct exchange gone;
                 BUF_CLEANUP struct buf b = {0};
                 bool is_sftp = exchange_scheme(t, "sftp");
@@ -330,6 +335,8 @@ static int renamed_put(struct transfer *t, struct err *err)
                 exchange_init(&gone, t, root);
                 curl_easy_setopt(gone.h, CURLOPT_NOBODY, 1L);
                 curl_easy_setopt(gone.h, CURLOPT_QUOTE, list);
+                curl_easy_setopt(gone.h, CURLOPT_FRESH_CONNECT,
+                                 1L); /* the other one is in the file's folder */
                 exchange_perform(&gone, NULL);
                 curl_slist_free_all(list);
         }

@@ -36,6 +36,9 @@ static const char usage[] =
         "  --tries N               attempts; 5\n"
         "  --retry MILLISECONDS    before the second; twice as long before each further one; 1000\n"
         "  --limit SECONDS         for all of them; none\n"
+        "  --tune 'PREFIX WORDS'   how URLs that begin so are used: streams=N buffer=SIZE block=SIZE; again "
+        "for\n"
+        "                          more\n"
         "  --size BYTES            get: what it must have\n"
         "  --sha256 HEX            get: the checksum that it must have\n"
         "  --credential TYPE=FILE  what the store is shown: a token, proxy, s3 key, or file (a key of sftp)\n"
@@ -62,6 +65,8 @@ static bool option(struct options *o, const char *name, const char *value)
 
         if (!strcmp(name, "--exec"))
                 return mover_config_exec(&o->config, value);
+        if (!strcmp(name, "--tune"))
+                return mover_config_tune(&o->config, value);
         if (!strcmp(name, "--ca")) {
                 free(o->config.ca_file);
                 o->config.ca_file = mem_dupz(value);
@@ -286,6 +291,22 @@ static void print_progress(void *arg, uint64_t bytes, uint64_t size, uint64_t fi
         print_line(&b);
 }
 
+/* How many files were moved at the same time at the end, and what was measured with how many. */
+static void print_streams(const struct placement_report *r, struct json *j)
+{
+        json_kint(j, "streams", r->streams);
+        json_key(j, "tried");
+        json_open(j, '[');
+        for (unsigned i = 0; i < r->tried_count; i++) {
+                json_open(j, '{');
+                json_kint(j, "streams", r->tried[i].workers);
+                json_kint(j, "bytes_per_s", (int64_t)r->tried[i].bytes_per_s);
+                json_kint(j, "files_per_s", (int64_t)r->tried[i].items_per_s);
+                json_close(j, '}');
+        }
+        json_close(j, ']');
+}
+
 static void print_report(const struct placement *p, const struct placement_report *r)
 {
         BUF_CLEANUP struct buf b = {0};
@@ -300,6 +321,8 @@ static void print_report(const struct placement *p, const struct placement_repor
         json_kint(&j, "took_ms", r->took_ms);
         if (p->op == PLACEMENT_TRANSFER)
                 json_kbool(&j, "third_party", r->third_party);
+        if (r->streams)
+                print_streams(r, &j);
         if (*r->way)
                 json_kstrz(&j, "from", r->way);
         if (r->files == 1 && *r->to)

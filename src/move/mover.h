@@ -14,6 +14,7 @@
 #include "move/flow.h"
 #include "move/sums.h"
 #include "move/task.h"
+#include "move/tuning.h"
 
 /* One attempt's view of its transfer. The file's descriptor is open for reading and writing (GET) or for
  * reading (PUT). */
@@ -45,8 +46,11 @@ struct mover_config {
         struct hidden *hidden; /* folders that no file URL may lead into; NULL: none */
         uint64_t
                 stall_ms; /* time without progress after which an attempt is given up and repeated; 0: 60 s */
-        uint64_t retry_ms;       /* pause before the second attempt; doubles up to a minute; 0: 1 s */
-        struct flow *flow;       /* GET and PUT: the other end of the transfer */
+        uint64_t retry_ms; /* pause before the second attempt; doubles up to a minute; 0: 1 s */
+        struct flow *flow; /* GET and PUT: the other end of the transfer */
+        bool whole;        /* PUT: no incomplete file is shown, even if this process dies; so with `flow` */
+        struct tuning *tunings;
+        size_t tuning_count, tuning_cap;
         struct sums *sums;       /* GET: checksums taken of the received bytes; NULL: none */
         struct sum wanted;       /* GET, with sums: required checksum */
         int (*alive)(void *arg); /* called at least about every second; returns 0, or -ECANCELED to stop. May
@@ -63,8 +67,9 @@ enum mover_outcome {
         MOVER_DENIED         /* will not succeed: not allowed with the task's credential */
 };
 
-typedef void mover_listed_fn(void *arg, struct str name, bool folder); /* an entry of a folder */
-typedef void mover_moved_fn(void *arg, uint64_t bytes);                /* progress: bytes copied so far */
+/* An entry of a folder. size: of a file; MOVE_SIZE_ANY: not told. */
+typedef void mover_listed_fn(void *arg, struct str name, bool folder, uint64_t size);
+typedef void mover_moved_fn(void *arg, uint64_t bytes); /* progress: bytes copied so far */
 
 struct mover_pull {
         const char *source, *header; /* header: value of Authorization for the source */
@@ -106,6 +111,8 @@ extern const struct mover_kind mover_curl, mover_exec;
 /* For back ends. */
 int transfer_restart(struct transfer *t); /* empties the file; 0 or -errno */
 int transfer_write(struct transfer *t, const void *p, size_t n);
+/* Takes bytes that are in the file already, up to `upto`, as if they had been written by transfer_write. */
+int transfer_take(struct transfer *t, uint64_t upto);
 /* Reads the next bytes to send, from `at` on. Returns their number, 0 at the end, or -errno. */
 long transfer_read(struct transfer *t, uint64_t at, void *p, size_t n);
 int transfer_alive(struct transfer *t); /* 0; -ECANCELED, -ETIMEDOUT: stop now */
@@ -125,4 +132,8 @@ void transfer_run(const struct mover_config *c, const struct move_task *task, in
 void mover_config_deinit(struct mover_config *c);
 /* Adds a program from the text "scheme=program"; returns false if the text is malformed. */
 bool mover_config_exec(struct mover_config *c, const char *text);
+/* Adds a text as of move/tuning.h; returns false if it is malformed. */
+bool mover_config_tune(struct mover_config *c, const char *text);
 struct str mover_scheme(struct str url); /* empty: there is none */
+/* Returns the program for a scheme, borrowed; NULL: none. */
+const char *mover_program_of(const struct mover_config *c, struct str scheme);

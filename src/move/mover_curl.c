@@ -40,7 +40,7 @@ static struct curl_slist *conditions(struct exchange *x, struct curl_slist *list
         if (x->asked) {
                 snprintf(x->why, sizeof(x->why), "bytes=%llu-", (unsigned long long)x->asked);
                 list = exchange_line(list, "Range: ", x->why);
-                list = exchange_line(list, "If-Range: ", f->etag[0] ? f->etag : date);
+                list = exchange_if_same(list, f);
                 x->why[0] = 0;
         } else if (t->task->known && f->etag[0]) {
                 list = exchange_line(list, "If-None-Match: ", f->etag);
@@ -106,8 +106,12 @@ static int plain_get(struct exchange *x, struct err *err)
 
 static int get_it(struct transfer *t, struct err *err)
 {
+        unsigned streams = exchange_scheme(t, "http,https") && !exchange_s3(t) ? curl_streams_wanted(t) : 0;
         struct exchange x;
+        int r = streams > 1 ? curl_get_streams(t, streams, err) : CURL_ONE_STREAM;
 
+        if (r != CURL_ONE_STREAM)
+                return r;
         exchange_init(&x, t, t->task->url);
         return x.http ? http_get(&x, err) : plain_get(&x, err);
 }

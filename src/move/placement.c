@@ -21,6 +21,7 @@
 #include "base/system/fs.h"
 #include "base/system/secret.h"
 #include "move/curl_exchange.h"
+#include "move/workers.h"
 
 #define WINDOW    (64u << 20) /* bytes that are got and not yet put */
 #define TRIES     5
@@ -32,12 +33,15 @@
 #define LEFT_MAX  8 /* earlier attempts whose temporary files are removed */
 #define PUT_TRIES 3 /* attempts to send a file that is still here */
 #define SILENT_MS 60000
+#define STREAMS   8          /* files that are moved at the same time, at most */
+#define SMALL     (1u << 20) /* a file of at most so many bytes is got whole, then put, by one process */
 
 const char *const placement_op_names[PLACEMENT_OPS] = {"transfer", "rm",      "mkdir",  "stage",
                                                        "verify",   "reserve", "release"};
 
 struct pair {
         char *src, *dest; /* dest NULL: there is none */
+        uint64_t size;    /* as its folder's listing says; MOVE_SIZE_ANY: unknown */
 };
 
 struct work {
@@ -51,9 +55,14 @@ struct work {
         struct flow *flow;
         pid_t getter;
         bool getter_died, getter_hung;
-        unsigned beats;               /* the getter's beats at the last check */
-        int64_t looked_ms, silent_ms; /* time of that check, and time since the beats last changed */
-        bool refused;                 /* a store refused the credential */
+        unsigned beats;                /* the getter's beats at the last check */
+        int64_t looked_ms, silent_ms;  /* time of that check, and time since the beats last changed */
+        bool refused;                  /* a store refused the credential */
+        struct worker *me;             /* this process is one of several; NULL: it does all files */
+        atomic_uint_fast64_t *claimed; /* bytes that all files have claimed of the job's space */
+        uint64_t claim;                /* of these, those of the present file */
+        char *unsummed;                /* host of a store that named no checksum of a file; NULL: none */
+        int scratch;                   /* file for small files; -1: none yet */
 };
 
 static int64_t now_ms(void)
@@ -136,7 +145,9 @@ static void tell_progress(struct work *w)
 {
         int64_t now = now_ms();
 
-        if (!w->p->progress || now - w->told_ms < TELL_MS)
+        if (w->me)
+                worker_beat(w->me, w->now);
+        if (!w->p->progress || now - w->told_ms < TELL_MS || w->me)
                 return;
         w->told_ms = now;
         w->p->progress(w->p->arg, w->report->bytes + w->now, w->now_size, w->report->files, w->file_count);
@@ -425,19 +436,107 @@ static int wait_for_all(struct work *w, uint64_t *ret_size)
         return 0;
 }
 
-/* Refuses a file by which the job would write more than it has claimed in the store. */
-static int fits(const struct work *w, uint64_t size, struct err *err)
+static void give_back_claim(struct work *w)
 {
-        uint64_t most = w->p->space, done = w->report->bytes;
+        atomic_fetch_sub(w->claimed, w->claim);
+        w->claim = 0;
+        if (w->me)
+                atomic_store(&w->me->claim, 0);
+}
 
-        if (!most || size == MOVE_SIZE_ANY || (done <= most && size <= most - done))
+/* Refuses a file by which the job would write more than it has claimed in the store. */
+static int fits(struct work *w, uint64_t size, struct err *err)
+{
+        uint64_t most = w->p->space;
+
+        if (!most || size == MOVE_SIZE_ANY)
                 return 0;
+        give_back_claim(w);
+        uint64_t done = atomic_fetch_add(w->claimed, size);
+        w->claim = size;
+        if (w->me)
+                atomic_store(&w->me->claim, size);
+        if (done <= most && size <= most - done)
+                return 0;
+        give_back_claim(w);
         return err_set(
                 err, MOVER_REFUSED,
                 "it has %llu bytes, and the job may write %llu in that store: say how large it is, as in "
                 "transfer_output_size = %lluM",
                 (unsigned long long)size, (unsigned long long)(done < most ? most - done : 0),
                 (unsigned long long)((size >> 20) + 1));
+}
+
+/* Records that a file is at its destination. */
+static void moved(struct work *w, uint64_t size, const char *adler, const char *sha256)
+{
+        w->now = size;
+        w->report->third_party = false;
+        memcpy(w->report->adler32, adler, SUMS_TEXT);
+        memcpy(w->report->sha256, sha256, SUMS_TEXT);
+}
+
+/* Gets the whole file into *scratch. */
+static int get_small(struct work *w, const char *url, struct move_answer *ret, char adler[SUMS_TEXT],
+                     struct err *err)
+{
+        struct mover_config c = *w->config;
+        struct move_task task;
+
+        task_make(w, MOVE_GET, url, &task);
+        task.summed = w->p->wanted.type == SUM_SHA256;
+        if (task.summed)
+                hex_read(str_of(w->p->wanted.hex), task.sha256, sizeof(task.sha256));
+        c.wanted = w->p->wanted;
+        c.sums = sums_new(false, c.wanted.type == SUM_MD5);
+        c.alive = placement_alive;
+        c.arg = w;
+        transfer_run(&c, &task, w->scratch, ret);
+        sums_read(c.sums, SUM_ADLER32, adler);
+        sums_free(c.sums);
+        move_task_deinit(&task);
+        return ret->status == MOVE_DONE ? 0 : err_set(err, outcome_of(ret->error), "%s", ret->text);
+}
+
+static int put_small(struct work *w, const char *url, uint64_t size, struct err *err)
+{
+        struct mover_config c = *w->config;
+        struct move_task task;
+        struct move_answer answer;
+
+        task_make(w, MOVE_PUT, url, &task);
+        task.size = size;
+        task.tries = PUT_TRIES;
+        c.whole = true;
+        c.alive = placement_alive;
+        c.arg = w;
+        transfer_run(&c, &task, w->scratch, &answer);
+        move_task_deinit(&task);
+        return answer.status == MOVE_DONE ? 0 : err_set(err, outcome_of(answer.error), "%s", answer.text);
+}
+
+/* A process for each of many small files would cost more than moving them, and so would its connections. */
+static int move_small(struct work *w, const struct pair *f, struct err *err)
+{
+        char adler[SUMS_TEXT] = "", sha256[SUMS_TEXT] = "";
+        struct move_answer got;
+
+        if (w->scratch < 0)
+                w->scratch = scratch_file();
+        if (w->scratch < 0)
+                return err_set(err, MOVER_AGAIN, "no room for it here: %s", strerror(-w->scratch));
+        int r = get_small(w, f->src, &got, adler, err);
+        if (r == 0)
+                r = fits(w, got.size, err);
+        if (r == 0)
+                r = put_small(w, f->dest, got.size, err);
+        if (r != 0)
+                return r;
+        hex_print(sha256, got.sha256, sizeof(got.sha256));
+        r = compare_end(w, f->dest, got.size, adler, sha256, err);
+        if (r == 0)
+                moved(w, got.size, adler, sha256);
+        return r;
 }
 
 static int stream(struct work *w, const struct pair *f, struct err *err)
@@ -477,12 +576,8 @@ static int stream(struct work *w, const struct pair *f, struct err *err)
                 close(fd);
         if (r == 0)
                 r = compare_end(w, f->dest, size, adler, sha256, err);
-        if (r == 0) {
-                w->now = size;
-                w->report->third_party = false;
-                memcpy(w->report->adler32, adler, SUMS_TEXT);
-                memcpy(w->report->sha256, sha256, SUMS_TEXT);
-        }
+        if (r == 0)
+                moved(w, size, adler, sha256);
         return r;
 }
 
@@ -506,6 +601,14 @@ static bool is_web(const char *url)
         return curl_scheme_in("http,https,dav,davs", mover_scheme(str_of(url)));
 }
 
+/* Returns whether the store of a URL has named no checksum of an earlier file. */
+static bool is_unsummed(const struct work *w, const char *url)
+{
+        MEM_CLEANUP char *host = w->unsummed ? curl_url_host(url) : NULL;
+
+        return host && !strcmp(host, w->unsummed);
+}
+
 /* Returns whether the transfer may go from server to server. A credential is sent to the other server only
  * if its owner allows it. A sha256 or md5 that the author gives is compared when the copy is read back. */
 static bool may_pull(const struct work *w, const struct pair *f)
@@ -516,6 +619,8 @@ static bool may_pull(const struct work *w, const struct pair *f)
                 !w->p->read_back && (w->p->wanted.type == SUM_SHA256 || w->p->wanted.type == SUM_MD5);
 
         if (w->p->third == THIRD_NEVER || read_here || !is_web(f->src) || !is_web(f->dest))
+                return false;
+        if (w->p->third == THIRD_AUTO && (f->size <= SMALL || is_unsummed(w, f->src)))
                 return false;
         return !c || (w->p->third == THIRD_ALWAYS && !strcmp(c->type, "token") &&
                       str_istarts(str_of(url), STR("https://")));
@@ -563,6 +668,8 @@ static int placement_pull(struct work *w, const struct pair *f, struct err *err)
 
         if (r != 0)
                 return r;
+        if (from.named.type != SUM_ADLER32 && !w->unsummed)
+                w->unsummed = curl_url_host(f->src);
         if (from.named.type != SUM_ADLER32 || from.found.size == MOVE_SIZE_ANY)
                 return err_set(err, MOVER_REFUSED,
                                "its store names no checksum, by which a copy could be compared");
@@ -653,7 +760,7 @@ static int try_pair(struct work *w, const struct pair *f, struct err *err)
                 if (r != 0)
                         return r;
         }
-        return stream(w, f, err);
+        return f->size <= SMALL ? move_small(w, f, err) : stream(w, f, err);
 }
 
 /* ---- the ways to one file */
@@ -677,7 +784,7 @@ struct ways {
         size_t n;
 };
 
-static void add_way(struct ways *ways, char *src, char *dest)
+static void add_way(struct ways *ways, char *src, char *dest, uint64_t size)
 {
         bool there = ways->n == PLACEMENT_WAYS_MAX;
 
@@ -687,7 +794,7 @@ static void add_way(struct ways *ways, char *src, char *dest)
                 free(src);
                 free(dest);
         } else {
-                ways->v[ways->n++] = (struct pair){src, dest};
+                ways->v[ways->n++] = (struct pair){src, dest, size};
         }
 }
 
@@ -715,7 +822,8 @@ static void add_any(const struct work *w, struct ways *ways, const struct pair *
                                                 is_any(f->src) ? with_scheme(f->src, schemes[i])
                                                                : mem_dupz(f->src),
                                                 is_any(f->dest) ? with_scheme(f->dest, schemes[k])
-                                                                : mem_dupz(f->dest));
+                                                                : mem_dupz(f->dest),
+                                                f->size);
 }
 
 static void ways_make(const struct work *w, struct ways *ways, const struct pair *f)
@@ -726,13 +834,13 @@ static void ways_make(const struct work *w, struct ways *ways, const struct pair
         ways->n = 0;
         memset(ways->dead, 0, sizeof(ways->dead));
         if (!any)
-                add_way(ways, mem_dupz(f->src), mem_dupz(f->dest));
+                add_way(ways, mem_dupz(f->src), mem_dupz(f->dest), f->size);
         while (str_cut(&rest, ',', &one)) {
                 struct str to = str_trim(one), from;
 
                 if (str_cut(&to, '-', &from) && from.n && to.n)
-                        add_way(ways, with_scheme(f->src, str_trim(from)),
-                                with_scheme(f->dest, str_trim(to)));
+                        add_way(ways, with_scheme(f->src, str_trim(from)), with_scheme(f->dest, str_trim(to)),
+                                f->size);
         }
         if (any)
                 add_any(w, ways, f);
@@ -858,10 +966,10 @@ static int do_file(struct work *w, const struct pair *f, struct err *err)
 
 /* ---- which files */
 
-static void add_file(struct work *w, char *src, char *dest)
+static void add_file(struct work *w, char *src, char *dest, uint64_t size)
 {
         MEM_GROW(w->files, w->file_cap, w->file_count + 1);
-        w->files[w->file_count++] = (struct pair){src, dest};
+        w->files[w->file_count++] = (struct pair){src, dest, size};
 }
 
 struct listing {
@@ -888,7 +996,7 @@ static void add_name(struct buf *b, struct str name)
         }
 }
 
-static void on_listed(void *arg, struct str name, bool folder)
+static void on_listed(void *arg, struct str name, bool folder, uint64_t size)
 {
         struct listing *l = arg;
         BUF_CLEANUP struct buf escaped = {0};
@@ -909,7 +1017,7 @@ static void on_listed(void *arg, struct str name, bool folder)
         buf_printf(&src, "%s%s", l->src, buf_z(&escaped));
         if (l->dest)
                 buf_printf(&dest, "%s%s", l->dest, buf_z(&escaped));
-        add_file(l->w, buf_take(&src), l->dest ? buf_take(&dest) : NULL);
+        add_file(l->w, buf_take(&src), l->dest ? buf_take(&dest) : NULL, size);
         buf_deinit(&dest);
 }
 
@@ -961,7 +1069,7 @@ static int find_files(struct work *w, struct err *err)
         bool to_folder = dest && str_ends(str_of(dest), STR("/"));
 
         if (w->p->op == PLACEMENT_MKDIR || w->p->op == PLACEMENT_RESERVE || w->p->op == PLACEMENT_RELEASE) {
-                add_file(w, mem_dupz(src), NULL);
+                add_file(w, mem_dupz(src), NULL, MOVE_SIZE_ANY);
                 return 0;
         }
         if ((strpbrk(pattern, "*[") && !strchr(pattern, '?')) ||
@@ -982,7 +1090,7 @@ static int find_files(struct work *w, struct err *err)
         struct buf whole = {0};
         if (to_folder)
                 buf_printf(&whole, "%s%s", dest, pattern);
-        add_file(w, mem_dupz(src), to_folder ? buf_take(&whole) : mem_dupz(dest));
+        add_file(w, mem_dupz(src), to_folder ? buf_take(&whole) : mem_dupz(dest), MOVE_SIZE_ANY);
         return 0;
 }
 
@@ -1004,50 +1112,162 @@ static int find_all(struct work *w, struct err *err)
         }
 }
 
+/* Does the n-th file. Returns 0, or an outcome. */
+static int do_nth(struct work *w, size_t n, struct err *err)
+{
+        w->now = 0;
+        w->now_size = w->files[n].size;
+        w->claim = 0;
+        int r = do_file(w, &w->files[n], err);
+        if (r != 0)
+                give_back_claim(w);
+        else if (w->me)
+                atomic_store(&w->me->claim, 0);
+        return r;
+}
+
+/* One after the other; an error of this machine ends it. */
+static void do_all(struct work *w, struct workers_report *ret)
+{
+        int r = 0;
+
+        for (size_t i = 0; i < w->file_count && r >= 0; i++) {
+                struct err err = {""};
+
+                r = do_nth(w, i, &err);
+                if (r == 0) {
+                        w->report->files++;
+                        w->report->bytes += w->now;
+                        continue;
+                }
+                ret->again |= r < 0 || r == MOVER_AGAIN;
+                ret->refused |= r > 0 && r != MOVER_AGAIN;
+                if (ret->failed++ == 0)
+                        ret->first = err;
+        }
+        ret->denied = w->refused;
+}
+
+/* ---- several at a time */
+
+static int work_on(void *arg, struct worker *me, struct workers_sum *sum, size_t item, struct err *err)
+{
+        struct work *w = arg;
+        uint32_t tries = w->report->tries;
+
+        if (!w->me) { /* the first one of this process */
+                exchange_forget();
+                w->me = me;
+                w->claimed = &sum->claimed;
+        }
+        w->refused = false;
+        int r = do_nth(w, item, err);
+        atomic_fetch_add(&sum->tries, w->report->tries - tries);
+        if (r == 0)
+                atomic_fetch_add(&sum->bytes, w->now);
+        if (w->refused)
+                atomic_store(&sum->denied, true);
+        return r;
+}
+
+static int while_they_work(void *arg, uint64_t bytes, uint64_t done)
+{
+        struct work *w = arg;
+
+        w->now = bytes;
+        w->report->files = done;
+        return placement_alive(w);
+}
+
+/* The size of all files, as their listings say. */
+static uint64_t size_of_all(const struct work *w)
+{
+        uint64_t size = 0;
+
+        for (size_t i = 0; i < w->file_count; i++)
+                if (w->files[i].size == MOVE_SIZE_ANY)
+                        return MOVE_SIZE_ANY;
+                else
+                        size += w->files[i].size;
+        return size;
+}
+
+/* Files at the same time, as the configuration says: no more than either end may have. 0: it says nothing. */
+static unsigned streams_of(const struct mover_config *c, const struct placement *p)
+{
+        MEM_CLEANUP char *src = plain_url(p->src), *dest = plain_url(p->dest ? p->dest : "");
+        const struct tuning *a = tuning_of(c->tunings, c->tuning_count, str_of(src)),
+                            *b = tuning_of(c->tunings, c->tuning_count, str_of(dest));
+        unsigned x = a ? a->streams : 0, y = b ? b->streams : 0;
+
+        return x && y ? (x < y ? x : y) : x + y;
+}
+
+static void do_side_by_side(struct work *w, unsigned streams, bool fixed, struct workers_report *ret)
+{
+        const struct workers_spec spec = {.count = w->file_count,
+                                          .most = streams < w->file_count ? streams : (unsigned)w->file_count,
+                                          .fixed = fixed,
+                                          .silent_ms =
+                                                  w->config->stall_ms ? 2 * w->config->stall_ms : SILENT_MS,
+                                          .work = work_on,
+                                          .alive = while_they_work,
+                                          .arg = w};
+
+        w->now_size = size_of_all(w);
+        int r = workers_run(&spec, ret);
+
+        w->now = 0;
+        w->report->bytes = ret->bytes;
+        w->report->files = ret->done;
+        w->report->tries += (uint32_t)ret->tries;
+        w->report->streams = ret->last;
+        w->report->tried_count = ret->tried_count;
+        memcpy(w->report->tried, ret->tried, sizeof(ret->tried));
+        if (r < 0 && !ret->failed++) {
+                ret->again = true;
+                err_set(&ret->first, r, "%s", strerror(-r));
+        }
+}
+
 void placement_run(const struct mover_config *c, const struct placement *p, struct placement_report *ret)
 {
+        atomic_uint_fast64_t claimed = 0;
         struct work w = {.config = c,
                          .p = p,
                          .report = ret,
                          .began_ms = now_ms(),
                          .told_ms = now_ms(),
-                         .try_end_ms = INT64_MAX};
-        struct err first = {""};
-        size_t failed = 0;
-        int r, worst = 0;
+                         .try_end_ms = INT64_MAX,
+                         .claimed = &claimed,
+                         .scratch = -1};
+        unsigned fixed = streams_of(c, p), streams = fixed ? fixed : STREAMS;
+        struct workers_report done = {0};
+        int r;
 
         *ret = (struct placement_report){0};
         w.now_size = MOVE_SIZE_ANY;
-        r = worst = find_all(&w, &first);
-        for (size_t i = 0; i < w.file_count && r == 0; i++) {
-                struct err err = {""};
-
-                w.now = 0;
-                r = do_file(&w, &w.files[i], &err);
-                if (r == 0) {
-                        ret->files++;
-                        ret->bytes += w.now;
-                        continue;
-                }
-                worst = worst == MOVER_AGAIN || r < 0 ? worst : r;
-                worst = r < 0 ? MOVER_AGAIN : worst;
-                if (failed++ == 0)
-                        first = err;
-                r = r < 0 ? r : 0; /* the others are done all the same */
-        }
-        ret->result = worst == 0             ? PLACEMENT_DONE
-                      : worst == MOVER_AGAIN ? PLACEMENT_TEMPORARY
-                                             : PLACEMENT_FAILED;
-        ret->denied = ret->result == PLACEMENT_FAILED && w.refused;
+        r = find_all(&w, &done.first);
+        if (r != 0)
+                *(r == MOVER_AGAIN ? &done.again : &done.refused) = true;
+        else if (w.file_count > 1 && streams > 1)
+                do_side_by_side(&w, streams, fixed != 0, &done);
+        else
+                do_all(&w, &done);
+        ret->result = done.again ? PLACEMENT_TEMPORARY : done.refused ? PLACEMENT_FAILED : PLACEMENT_DONE;
+        ret->denied = ret->result == PLACEMENT_FAILED && (done.denied || w.refused);
         ret->took_ms = now_ms() - w.began_ms;
-        if (worst != 0 && w.file_count > 1)
-                snprintf(ret->text, sizeof(ret->text), "%zu of %zu files: %.900s", failed, w.file_count,
-                         first.text);
-        else if (worst != 0)
-                snprintf(ret->text, sizeof(ret->text), "%.1000s", first.text);
+        if (ret->result != PLACEMENT_DONE && w.file_count > 1)
+                snprintf(ret->text, sizeof(ret->text), "%zu of %zu files: %.900s", done.failed, w.file_count,
+                         done.first.text);
+        else if (ret->result != PLACEMENT_DONE)
+                snprintf(ret->text, sizeof(ret->text), "%.1000s", done.first.text);
         for (size_t i = 0; i < w.file_count; i++) {
                 free(w.files[i].src);
                 free(w.files[i].dest);
         }
         free(w.files);
+        free(w.unsummed);
+        if (w.scratch >= 0)
+                close(w.scratch);
 }

@@ -6,10 +6,11 @@
  * the stores name, and with the one that the author gave.
  *
  * Several ways to the same file (other protocols) are tried in turn. Temporary failures are retried after
- * pauses that double.
+ * pauses that double. Of several files some are moved at the same time (move/workers.h).
  */
 #pragma once
 #include "move/mover.h"
+#include "move/workers.h"
 
 #define PLACEMENT_CREDENTIALS_MAX 32u
 #define PLACEMENT_WAYS_MAX        64u
@@ -79,6 +80,9 @@ struct placement_report {
         char to[MOVE_URL_MAX / 8]; /* URL at which the last file of a transfer is, without password */
         char text[1024];           /* error message */
         int64_t took_ms;
+        unsigned streams; /* files that were moved at the same time at the end; 0: one after the other */
+        struct workers_tried tried[WORKERS_TRIED];
+        unsigned tried_count;
 };
 
 void placement_run(const struct mover_config *c, const struct placement *p, struct placement_report *ret);

@@ -38,6 +38,9 @@ void mover_config_deinit(struct mover_config *c)
                 free(c->execs[i].scheme);
                 free(c->execs[i].program);
         }
+        for (size_t i = 0; i < c->tuning_count; i++)
+                free(c->tunings[i].prefix);
+        free(c->tunings);
         free(c->execs);
         free(c->ca_file);
         free(c->known_hosts);
@@ -53,6 +56,17 @@ bool mover_config_exec(struct mover_config *c, const char *text)
                 return false;
         MEM_GROW(c->execs, c->exec_cap, c->exec_count + 1);
         c->execs[c->exec_count++] = (struct mover_exec){str_dupz(scheme), str_dupz(program)};
+        return true;
+}
+
+bool mover_config_tune(struct mover_config *c, const char *text)
+{
+        struct tuning t;
+
+        if (!tuning_parse(str_of(text), &t))
+                return false;
+        MEM_GROW(c->tunings, c->tuning_cap, c->tuning_count + 1);
+        c->tunings[c->tuning_count++] = t;
         return true;
 }
 
@@ -113,6 +127,25 @@ long transfer_read(struct transfer *t, uint64_t at, void *p, size_t n)
         if (got == 0 && left > 0)
                 return -ESTALE; /* the file has shrunk */
         return got < 0 ? -errno : got;
+}
+
+int transfer_take(struct transfer *t, uint64_t upto)
+{
+        MEM_CLEANUP char *room = t->done < upto ? mem_alloc(ROOM) : NULL;
+
+        while (t->done < upto) {
+                uint64_t left = upto - t->done;
+                ssize_t n = pread(t->fd, room, left < ROOM ? (size_t)left : ROOM, (off_t)t->done);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0)
+                        return n < 0 ? -errno : -ESTALE;
+                int r = have(t, room, (size_t)n);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
 }
 
 int transfer_alive(struct transfer *t)

@@ -1,6 +1,7 @@
 """drover-mover by hand, against real servers and one that fails as it is told to."""
 import contextlib
 import hashlib
+import http.server
 import json
 import os
 import socket
@@ -81,6 +82,68 @@ def test_webdav_both_ways(mover, nginx):
     answer, _ = mover.run("probe", nginx.url)
     assert answer["ok"] and answer["latency_us"] > 0
     assert answer["bytes_moved"] == 0
+
+
+class Ranges:
+    """A server of one file that knows ranges, and changes it after some of them, cuts one off, or ignores them all."""
+
+    def __init__(self, data, change_after=0, cut=0, ignores=False):
+        self.data, self.etag, self.ranges, lock = data, '"one"', 0, threading.Lock()
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *args):
+                pass
+
+            def do_GET(self):
+                with lock:
+                    asked = self.headers.get("Range")
+                    outer.ranges += asked is not None
+                    number = outer.ranges if asked else 0
+                    if change_after and number == change_after:
+                        outer.data, outer.etag = outer.data[::-1], '"two"'
+                    body, etag = outer.data, outer.etag
+                first, last = 0, len(body) - 1
+                same = asked and not ignores and self.headers.get("If-Range") == etag
+                if same:
+                    first, _, end = asked.removeprefix("bytes=").partition("-")
+                    first, last = int(first), int(end or last)
+                self.send_response(206 if same else 200)
+                self.send_header("ETag", etag)
+                self.send_header("Content-Length", str(last + 1 - first))
+                self.end_headers()
+                piece = body[first:last + 1] if self.command == "GET" else b""
+                with contextlib.suppress(OSError):
+                    self.wfile.write(piece[:len(piece) // 2] if cut and number == cut else piece)
+                self.close_connection = bool(cut and number == cut)
+
+            do_HEAD = do_GET
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/file"
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,))
+        self.thread.start()
+
+    def stop(self):
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+@pytest.mark.parametrize("how", [{}, {"change_after": 4}, {"cut": 3}, {"ignores": True}])
+def test_a_file_over_several_connections(mover, how):
+    """In blocks, of one version; what has come without a gap is gone on with."""
+    server = Ranges(os.urandom(30 << 20), **how)
+    try:
+        answer, _ = mover.get(server.url, "--tune", f"{server.url} streams=3")
+        assert mover.got() == server.data and answer["sha256"] == hashlib.sha256(server.data).hexdigest()
+        assert server.ranges >= (1 if how.get("ignores") else 4)
+        assert answer["tries"] in ((1, 2) if "change_after" in how else (2,) if "cut" in how else (1,))
+    finally:
+        server.stop()
 
 
 def test_what_is_not_there_is_not_asked_for_again(mover, nginx):

@@ -11,6 +11,7 @@
 #include "base/format/quantity.h"
 #include "base/system/fs.h"
 #include "base/system/program.h"
+#include "move/tuning.h"
 
 #define S(member, kind, argument, help)                                                                      \
         {                                                                                                    \
@@ -65,6 +66,7 @@ static const struct setting settings[] = {
         {"probe", SETTING_TIME, offsetof(struct config, probe_ms), "TIME",
          "how often to measure the way to each store; 0: never; 5m"},
         S(movers, SETTING_WORDS, NULL, NULL), /* in the file only */
+        S(tuning, SETTING_WORDS, NULL, NULL), /* in the file only */
         S(images, SETTING_WORDS, NULL, NULL), /* in the file only */
         S(node, SETTING_WORDS, NULL, NULL),   /* in the file only */
         S(mover, SETTING_TEXT, "PROGRAM", "drover-mover beside this program"),
@@ -370,6 +372,19 @@ static int check_words(const struct config *c, struct err *err)
                         r = err_prefix(err, -EINVAL, "movers: " STR_FMT, STR_ARG(scheme));
                 if (r < 0)
                         return config_where(c, "movers", r, err);
+        }
+        for (size_t i = 0; i < c->tuning.n; i++) {
+                struct tuning t;
+
+                if (!tuning_parse(str_of(c->tuning.v[i]), &t))
+                        return config_where(
+                                c, "tuning",
+                                err_set(err, -EINVAL,
+                                        "tuning: '%s' is not a URL's beginning with streams=N (up to "
+                                        "%u), buffer=SIZE, block=SIZE (1K to 2M)",
+                                        c->tuning.v[i], TUNING_STREAMS_MAX),
+                                err);
+                free(t.prefix);
         }
         return 0;
 }

@@ -89,6 +89,7 @@ struct config {
         uint64_t transfer_tries, transfer_retry_ms, transfer_stall_ms;
         uint64_t probe_ms;         /* interval between probes of a store; 0: none */
         struct config_list movers; /* "scheme program" */
+        struct config_list tuning; /* "PREFIX streams=8 buffer=4M block=1M", as drover-mover takes it */
         struct config_list hide;   /* folders hidden from jobs, besides dir */
         struct config_list images; /* "name size": container images that others keep here */
         char *metrics;             /* address at which metrics are served; NULL: none */

@@ -15,13 +15,14 @@
 #include "base/system/program.h"
 #include "ev/children.h"
 
-#define IDLE_MS    10000  /* idle time after which a mover is ended */
-#define SILENCE_MS 120000 /* silence after which a mover is given up; it sends a sign every second */
-#define LOOK_MS    5000
-#define LATE_MS    5000 /* grace beyond a transfer's limit, which the mover enforces itself */
-#define LIVES      2    /* movers that one transfer may bring down */
-#define AT_ONCE    64   /* packets of one mover that are read before the others have their turn */
-#define SIGNS_MAX  1000 /* signs accepted in LOOK_MS; after a stop an honest mover's socket may hold many */
+#define IDLE_MS     10000  /* idle time after which a mover is ended */
+#define SILENCE_MS  120000 /* silence after which a mover is given up; it sends a sign every second */
+#define LOOK_MS     5000
+#define LATE_MS     5000 /* grace beyond a transfer's limit, which the mover enforces itself */
+#define LIVES       2    /* movers that one transfer may bring down */
+#define AT_ONCE     64   /* packets of one mover that are read before the others have their turn */
+#define MOVER_WORDS (4 * CONFIG_LIST_MAX + 32)
+#define SIGNS_MAX   1000 /* signs accepted in LOOK_MS; after a stop an honest mover's socket may hold many */
 /* member of request 0 in a mover's run_id. Serials come from a clock, and may have any bits set */
 #define MEMBER 2
 
@@ -236,6 +237,10 @@ static void arguments(const struct agent *a, char **argv, size_t max, struct buf
                 argv[n++] = (char *)(uintptr_t) "--exec";
                 argv[n++] = room->p + at[i];
         }
+        for (size_t i = 0; i < c->tuning.n && n + 8 < max; i++) {
+                argv[n++] = (char *)(uintptr_t) "--tune";
+                argv[n++] = c->tuning.v[i];
+        }
         static char retry_ms[24];
         snprintf(retry_ms, sizeof(retry_ms), "%llu", (unsigned long long)c->transfer_retry_ms);
         argv[n++] = (char *)(uintptr_t) "--retry";
@@ -251,7 +256,7 @@ static void arguments(const struct agent *a, char **argv, size_t max, struct buf
 
 void movers_command(const struct agent *a, struct args *ret)
 {
-        char *argv[2 * CONFIG_LIST_MAX + 32];
+        char *argv[MOVER_WORDS];
         BUF_CLEANUP struct buf room = {0};
 
         arguments(a, argv, sizeof(argv) / sizeof(*argv), &room);
@@ -290,7 +295,7 @@ static void start_as_user(struct mover *v, const struct move *m, char **argv, in
 static struct mover *mover_new(struct agent *a, const struct move *m, struct err *err)
 {
         int pair[2];
-        char *argv[2 * CONFIG_LIST_MAX + 32];
+        char *argv[MOVER_WORDS];
         BUF_CLEANUP struct buf room = {0};
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
