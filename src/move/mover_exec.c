@@ -27,6 +27,8 @@ struct helper {
         struct transfer *t;
         const char *op;
         bool echoed; /* the answer names the operation, so the program knows it */
+        const struct mover_pull
+                *pull; /* `copy`: from where, and who is told of progress; NULL: another operation */
         pid_t pid;
         int out; /* standard output of the program */
         struct buf line;
@@ -37,7 +39,7 @@ struct helper {
         struct err *err;
 };
 
-static const char *program_of(const struct mover_config *c, struct str scheme)
+const char *mover_program_of(const struct mover_config *c, struct str scheme)
 {
         for (size_t i = 0; i < c->exec_count; i++)
                 if (str_ieqz(scheme, c->execs[i].scheme))
@@ -47,7 +49,7 @@ static const char *program_of(const struct mover_config *c, struct str scheme)
 
 static bool exec_handles(const struct mover_config *c, struct str scheme)
 {
-        return scheme.n && program_of(c, scheme);
+        return scheme.n && mover_program_of(c, scheme);
 }
 
 static void set_number(json_t *o, const char *key, uint64_t v)
@@ -55,7 +57,8 @@ static void set_number(json_t *o, const char *key, uint64_t v)
         json_object_set_new(o, key, json_integer((json_int_t)v));
 }
 
-static void write_request(const struct transfer *t, const char *op, struct buf *out)
+static void write_request(const struct transfer *t, const char *op, const struct mover_pull *pull,
+                          struct buf *out)
 {
         const struct move_task *task = t->task;
         json_t *o = json_pack("{s:i, s:s, s:s}", "version", 1, "op", op, "url", task->url);
@@ -63,6 +66,11 @@ static void write_request(const struct transfer *t, const char *op, struct buf *
         if (task->op == MOVE_PUT) {
                 set_number(o, "offset", task->at);
                 set_number(o, "size", task->size);
+                json_object_set_new(o, "tag", json_string(task->tag));
+        }
+        if (pull) {
+                json_object_set_new(o, "source", json_string(pull->source));
+                set_number(o, "size", pull->size);
                 json_object_set_new(o, "tag", json_string(task->tag));
         }
         if (task->op == MOVE_GET && task->known) {
@@ -142,7 +150,7 @@ static int start_helper(struct helper *x, const char *program, struct err *err)
         struct transfer *t = x->t;
         const struct move_credential *shown = &t->task->credential;
 
-        write_request(t, x->op, &request);
+        write_request(t, x->op, x->pull, &request);
         if (pipe2(in, O_CLOEXEC) < 0)
                 return -errno;
         if (pipe2(out, O_CLOEXEC) < 0) {
@@ -239,6 +247,10 @@ static void take_line(struct helper *x, struct str line)
 
                 take_answer(x, err_set(x->err, outcome, "%s",
                                        text && *text ? text : "its program did not say why"));
+        } else if (x->pull && x->pull->told && json_is_integer(json_object_get(o, "bytes"))) {
+                json_int_t bytes = json_integer_value(json_object_get(o, "bytes"));
+
+                x->pull->told(x->pull->arg, bytes > 0 ? (uint64_t)bytes : 0);
         } /* "progress", and lines of later versions, count as signs of life */
         json_decref(o);
 }
@@ -328,15 +340,17 @@ static int end_helper(struct helper *x, const char *program, int r)
         return x->outcome;
 }
 
-static int run_op(struct transfer *t, const char *op, bool *ret_echoed, uint64_t *ret_free, struct err *err)
+static int run_op(struct transfer *t, const char *op, const struct mover_pull *pull, bool *ret_echoed,
+                  uint64_t *ret_free, struct err *err)
 {
         struct helper x = {.t = t,
                            .op = op,
+                           .pull = pull,
                            .out = -1,
                            .err = err,
                            .free_bytes = MOVE_SIZE_ANY,
                            .line = {.max = LINE_MAX_BYTES * 2}};
-        const char *program = program_of(t->config, mover_scheme(str_of(t->task->url)));
+        const char *program = mover_program_of(t->config, mover_scheme(str_of(t->task->url)));
         struct err none;
 
         if (!err)
@@ -359,14 +373,14 @@ static int run_op(struct transfer *t, const char *op, bool *ret_echoed, uint64_t
 
 static int run_transfer(struct transfer *t, struct err *err)
 {
-        return run_op(t, move_op_names[t->task->op], NULL, NULL, err);
+        return run_op(t, move_op_names[t->task->op], NULL, NULL, NULL, err);
 }
 
 /* Programs that do not know an operation may have taken it for a probe: who has done it names it. */
 static int run_known(struct transfer *t, const char *op, struct err *err)
 {
         bool echoed = false;
-        int r = run_op(t, op, &echoed, NULL, err);
+        int r = run_op(t, op, NULL, &echoed, NULL, err);
 
         return r == 0 && !echoed ? err_set(err, MOVER_REFUSED, "its program does not know how to %s", op) : r;
 }
@@ -391,12 +405,43 @@ static int exec_space(struct transfer *t, uint64_t *ret_free, struct err *err)
 {
         bool echoed = false;
         uint64_t bytes = MOVE_SIZE_ANY;
-        int r = run_op(t, "space", &echoed, &bytes, err);
+        int r = run_op(t, "space", NULL, &echoed, &bytes, err);
 
         if (r == 0 && (!echoed || bytes == MOVE_SIZE_ANY))
                 return err_set(err, MOVER_REFUSED, "its program does not say how much is free");
         if (r == 0)
                 *ret_free = bytes;
+        return r;
+}
+
+/* Compares the copy with what the source's store says of it. */
+static int exec_compare_copy(struct transfer *t, const struct mover_pull *p, struct err *err)
+{
+        int r = exec_stat_url(t, err);
+
+        if (r != 0)
+                return r;
+        if (t->found.size != p->size)
+                return err_set(err, MOVER_AGAIN, "the store has %llu bytes of %llu",
+                               (unsigned long long)t->found.size, (unsigned long long)p->size);
+        if (t->named.type == p->sum.type && strcmp(t->named.hex, p->sum.hex) != 0)
+                return err_set(err, MOVER_AGAIN, "the copy's %s is %s, and that of the file %s",
+                               sum_name(p->sum.type), t->named.hex, p->sum.hex);
+        return 0;
+}
+
+/* One store copies from the other, as the program's protocol has it. */
+static int exec_pull(struct transfer *t, const struct mover_pull *p, struct err *err)
+{
+        bool echoed = false;
+        int r = run_op(t, "copy", p, &echoed, NULL, err);
+
+        if (r == 0 && !echoed)
+                return err_set(err, MOVER_REFUSED, "its program does not know how to copy between stores");
+        if (r == 0)
+                r = exec_compare_copy(t, p, err);
+        if (r == MOVER_AGAIN && echoed)
+                exec_remove(t, NULL); /* it may be the wrong one */
         return r;
 }
 
@@ -433,4 +478,5 @@ const struct mover_kind mover_exec = {.name = "exec",
                                       .look = exec_stat_url,
                                       .remove = exec_remove,
                                       .make_folder = exec_make_folder,
+                                      .pull = exec_pull,
                                       .space = exec_space};

@@ -609,6 +609,15 @@ static bool is_unsummed(const struct work *w, const char *url)
         return host && !strcmp(host, w->unsummed);
 }
 
+/* Returns whether one program is for both ends. */
+static bool same_program(const struct mover_config *c, const struct pair *f)
+{
+        const char *from = mover_program_of(c, mover_scheme(str_of(f->src))),
+                   *to = mover_program_of(c, mover_scheme(str_of(f->dest)));
+
+        return from && to && !strcmp(from, to);
+}
+
 /* Returns whether the transfer may go from server to server. A credential is sent to the other server only
  * if its owner allows it. A sha256 or md5 that the author gives is compared when the copy is read back. */
 static bool may_pull(const struct work *w, const struct pair *f)
@@ -618,12 +627,15 @@ static bool may_pull(const struct work *w, const struct pair *f)
         bool read_here =
                 !w->p->read_back && (w->p->wanted.type == SUM_SHA256 || w->p->wanted.type == SUM_MD5);
 
-        if (w->p->third == THIRD_NEVER || read_here || !is_web(f->src) || !is_web(f->dest))
+        if (w->p->third == THIRD_NEVER || read_here)
                 return false;
         if (w->p->third == THIRD_AUTO && (f->size <= SMALL || is_unsummed(w, f->src)))
                 return false;
-        return !c || (w->p->third == THIRD_ALWAYS && !strcmp(c->type, "token") &&
-                      str_istarts(str_of(url), STR("https://")));
+        if (same_program(w->config, f))
+                return !c || c == credential_for(w->p, f->dest); /* the program is shown one credential */
+        return is_web(f->src) && is_web(f->dest) &&
+               (!c || (w->p->third == THIRD_ALWAYS && !strcmp(c->type, "token") &&
+                       str_istarts(str_of(url), STR("https://"))));
 }
 
 static int pull_once(struct work *w, const struct pair *f, struct mover_pull *p, struct err *err)

@@ -9,6 +9,7 @@ import shutil
 import sys
 import time
 import urllib.parse
+import zlib
 
 FILE = 3  # the local file
 
@@ -46,6 +47,23 @@ def put(request, path):
     say(event="done", size=request["size"])
 
 
+def adler32(path):
+    with open(path, "rb") as f:
+        return f"{zlib.adler32(f.read()):08x}"
+
+
+def copy(request, path):
+    """From store to store; a name with "wrong" in it gets other bytes."""
+    temporary = f"{path}.drover-{request['tag']}.tmp"
+    shutil.copyfile(urllib.parse.unquote(urllib.parse.urlsplit(request["source"]).path), temporary)
+    if "wrong" in path:
+        with open(temporary, "r+b") as f:
+            f.write(b"X")
+    say(event="progress", bytes=request["size"])
+    os.rename(temporary, path)
+    say(event="done", op="copy")
+
+
 def misbehave(how):
     if how == "silent":
         time.sleep(600)
@@ -72,7 +90,9 @@ def main():
         elif request["op"] == "put":
             put(request, path)
         elif request["op"] == "look":
-            say(event="done", op="look", **facts(path))
+            say(event="done", op="look", **facts(path), adler32=adler32(path))
+        elif request["op"] == "copy":
+            copy(request, path)
         elif request["op"] == "space":
             found = os.statvfs(path if os.path.exists(path) else "/")
             say(event="done", op="space", free=found.f_bavail * found.f_frsize)

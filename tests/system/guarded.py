@@ -335,6 +335,7 @@ http.selfhttps2http no
 http.exthandler xrdtpc libXrdHttpTPC.so
 http.listingdeny no
 ofs.persist off
+ofs.tpc ttl 60 60 xfr 4 pgm /usr/bin/xrdcp --server
 xrootd.chksum max 2 adler32
 """)
         argv = ["xrootd", "-I", "v4", "-n", "x", "-c", os.path.join(folder, "config"), "-l", os.path.join(folder, "xrd.log")]

@@ -93,6 +93,10 @@ def inside(build, folder):
     web.put("f", b"another")
     place("transfer", web.url + "f", url + "new/f")
     assert here("new/f") == b"another"
+    said, _ = place("transfer", url + "new/f", url + "third/f")  # from GridFTP to GridFTP
+    assert said["third_party"] and here("third/f") == b"another"
+    place("rm", url + "third/f")
+    os.rmdir(os.path.join(grid, "data", "third"))
     place("transfer", url + "none", web.url + "none", code=1)
     place("transfer", web.url + "f", url + "wrong", "checksum=adler32:1", code=75)
     _, why = place("transfer", url + "new/f", web.url + "stolen", shown=False, code=1)

@@ -196,6 +196,63 @@ def test_folders_and_patterns(one, web, ftp, folder):
     assert "write a slash" in one.cli("tail", f"{request}.0", "--stderr")
 
 
+def many(folder, count, most=20000):
+    """Files of various sizes, one of them large; returns their folder and their checksums."""
+    dice, sums = random.Random(count), {}
+    os.makedirs(f"{folder}/many/sub")
+    for i in range(count):
+        bytes_ = dice.randbytes(3 << 20 if i == 5 else dice.randrange(most))
+        name = f"sub/{i}" if i % 7 == 0 else str(i)
+        sums[name] = hashlib.sha256(bytes_).hexdigest()
+        with open(f"{folder}/many/{name}", "wb") as f:
+            f.write(bytes_)
+    return f"{folder}/many/", sums
+
+
+def sums_of(path):
+    return {os.path.relpath(os.path.join(where, name), path): hashlib.sha256(contents(os.path.join(where, name))).hexdigest()
+            for where, _, names in os.walk(path) for name in names}
+
+
+def test_several_files_at_a_time(instance, web, ftp, folder):
+    """As many as the agent's file says for the link, or as it finds out; one of them that is refused does not hinder the others."""
+    instance.server()
+    agents.start(instance, QUICK + f"tuning:\n  {web.url}: streams=3 block=64K buffer=1M\n")
+    path, sums = many(folder, 200)
+    request = instance.submit(data(path, web.url + "in/"))
+    instance.wait(request)
+    said = report(instance, f"{request}.0")
+    assert said["streams"] == 3 and said["files"] == 200 and said["tried"] == [] and said["bytes"] > 3 << 20
+    assert sums_of(os.path.join(web.data, "in")) == sums
+    os.mkdir(os.path.join(ftp.data, "in"), 0o777)
+    os.chmod(os.path.join(ftp.data, "in"), 0o777)
+    os.mkdir(os.path.join(ftp.data, "in", "9"))  # where a file should go
+    request = instance.submit(data(path, ftp.url + "in/", max_retry=0))
+    instance.wait(request, code=1)
+    assert "1 of 200 files: " in instance.cli("tail", f"{request}.0", "--stderr")
+    assert sums_of(os.path.join(ftp.data, "in")) == {name: sum_ for name, sum_ in sums.items() if name != "9"}
+    assert left(web.data, ftp.data) == []
+
+
+def test_processes_that_move_files_are_killed(one, folder, other):
+    """Those that move the files of one job: others go on with what they had, and no file is wrong or missing."""
+    path, sums = many(folder, 300)
+    request = one.submit(data(path, other.url + "in/"))
+
+    def workers():
+        return [pid for pid in one.pids("drover-mover") if parent(pid) in one.pids("drover-mover")]
+
+    for number in range(4):
+        wait_until(lambda n=number: one.job(f"{request}.0")["state"] == "completed" or
+                   (workers() and sum(len(names) for _, _, names in os.walk(other.data)) > 30 * n))
+        for pid in workers():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    one.wait(request)
+    assert sums_of(os.path.join(other.data, "in")) == sums and report(one, f"{request}.0")["files"] == 300
+    assert one.job(f"{request}.0")["starts"] == 1
+
+
 # ---- the words for it
 
 
@@ -277,6 +334,10 @@ def test_a_program_at_either_end(instance, web, other, folder):
     assert contents(f"{folder}/f") == bytes_
     instance.wait(instance.submit(data(f"copy://{folder}/f", other.url + "g")))
     assert other.read("g") == bytes_
+    for name, third in (("third", True), ("wrong", False)):  # of a wrong copy nothing is left, and the bytes go through here
+        request = instance.submit(data(f"copy://{folder}/f", f"copy://{folder}/{name}"))
+        instance.wait(request)
+        assert report(instance, f"{request}.0")["third_party"] is third and contents(f"{folder}/{name}") == bytes_
     request = instance.submit(data(f"copy://{folder}/f", dap_type="rm"))  # it takes that for something else
     instance.wait(request, code=1)
     assert "does not know how to rm" in instance.cli("tail", f"{request}.0", "--stderr") and os.path.exists(f"{folder}/f")
@@ -292,6 +353,13 @@ def test_xrootd_by_its_own_protocol(instance, folder, ftp):
         instance.wait(instance.submit(data(grid.root + "f", ftp.url + "f")))
         instance.wait(instance.submit(data(ftp.url + "f", grid.root + "g")))
         assert grid.read("g") == contents(os.path.join(ftp.data, "f")) == bytes_
+        for how in ("auto", "never"):  # XRootD copies from XRootD by itself
+            request = instance.submit(data(grid.root + "f", f"{grid.root}new/{how}", third_party=how))
+            instance.wait(request)
+            assert report(instance, f"{request}.0")["third_party"] is (how == "auto") and grid.read(f"new/{how}") == bytes_
+            instance.wait(instance.submit(data(f"{grid.root}new/{how}", dap_type="rm")))
+        assert left(grid.data) == [] and os.listdir(os.path.join(grid.data, "new")) == []
+        os.rmdir(os.path.join(grid.data, "new"))
         instance.wait(instance.submit(data(grid.root + "m/n", dap_type="mkdir")))
         for _ in range(2):
             instance.wait(instance.submit(data(grid.root + "g", dap_type="rm")))
