@@ -43,6 +43,7 @@ void submit_deinit(struct submit *s)
         ship_deinit(&s->ship);
         form_deinit(&s->form);
         dag_files_deinit(&s->dag.files);
+        buf_deinit(&s->dag.names);
         sums_told_deinit(&s->sums);
         buf_deinit(&s->body);
         buf_deinit(&s->command);
@@ -100,8 +101,6 @@ static int read_description(const char *file, struct buf *ret, struct err *err)
         return world_read_stdin(CONDOR_TEXT_MAX, ret, err);
 }
 
-#define RESCUE_MAX 999 /* highest number of a rescue file, as in DAGMan */
-
 /* The newest of FILE.rescue001 to FILE.rescue999; empty when there is none. */
 static int read_rescue(struct submit *s, struct buf *name, struct buf *text, struct err *err)
 {
@@ -109,9 +108,9 @@ static int read_rescue(struct submit *s, struct buf *name, struct buf *text, str
                 buf_addz(name, s->rescue);
                 return fs_read(AT_FDCWD, s->rescue, CONDOR_TEXT_MAX, text, err);
         }
-        for (int i = RESCUE_MAX; i > 0 && !s->no_rescue; i--) {
+        for (int i = DAG_RESCUE_MAX; i > 0 && !s->no_rescue; i--) {
                 buf_reset(name);
-                buf_printf(name, "%s.rescue%03d", s->file, i);
+                buf_printf(name, DAG_RESCUE_NAME, s->file, i);
                 if (access(buf_z(name), F_OK) == 0)
                         return fs_read(AT_FDCWD, buf_z(name), CONDOR_TEXT_MAX, text, err);
         }
@@ -138,7 +137,8 @@ static int parse_dag(struct submit *s, const struct form_world *w, const struct 
                      struct err *err)
 {
         struct buf text BUF_CLEANUP = {0}, name BUF_CLEANUP = {0}, rescue BUF_CLEANUP = {0};
-        struct dag_options options = {.condor = o, .max_pre = s->max_pre, .max_post = s->max_post};
+        struct dag_options options = {
+                .condor = o, .max_pre = s->max_pre, .max_post = s->max_post, .names = s->names};
         const char *names[1];
         struct str rescues[1];
         int rc = s->text.p ? 0 : fs_read(AT_FDCWD, s->file, FORM_TEXT_MAX, &text, err);

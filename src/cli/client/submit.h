@@ -35,6 +35,7 @@ struct submit {
         bool no_rescue;                /* DAG: rescue files beside it are not read */
         const char *rescue;            /* DAG: rescue file to read; NULL: no_rescue decides */
         struct dag_summary dag;        /* set after a DAG was read */
+        bool names;                    /* DAG: its summary has the nodes' names */
         const struct entity *entities; /* values for a template of SUMS or RDL; borrowed */
         size_t entity_count;
         struct sums_told sums; /* set after a SUMS description was read; of RDL the name only */

@@ -1,6 +1,9 @@
 /* Programs read this of the output: the number in "submitted to cluster 7." (Pegasus and others). There is no
  * DAGMan and no file of its own: the graph is a request, and the server goes through it. */
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "cli/client/submit.h"
 #include "cli/condor/condor.h"
@@ -19,9 +22,42 @@ static int submit_dag_send(struct submit *s)
         return code;
 }
 
+/* Several DAG files are one, of which each is a splice with its number as its name. With -usedagdir each is
+ * read in its own folder. */
+static void join_files(const struct flags *f, bool own_folders, struct buf *text, struct buf *name)
+{
+        buf_printf(name, "%s_multi", f->words[0]); /* DAGMan's name for it: of its rescue files */
+        for (size_t i = 0; i < f->word_count; i++) {
+                const char *slash = strrchr(f->words[i], '/');
+
+                if (own_folders && slash)
+                        buf_printf(text, "SPLICE %zu %s DIR %.*s\n", i, slash + 1, (int)(slash - f->words[i]),
+                                   f->words[i]);
+                else
+                        buf_printf(text, "SPLICE %zu %s\n", i, f->words[i]);
+        }
+}
+
+/* With -usedagdir one DAG file is submitted as if in its own folder. Returns its name there. */
+static int enter_folder(const char *file, const char **ret)
+{
+        const char *slash = strrchr(file, '/');
+        BUF_CLEANUP struct buf folder = {0};
+
+        *ret = slash ? slash + 1 : file;
+        if (!slash)
+                return 0;
+        buf_add(&folder, file, (size_t)(slash - file));
+        return chdir(folder.n ? buf_z(&folder) : "/") == 0
+                       ? 0
+                       : cli_error(1, "%s: %s", buf_z(&folder), strerror(errno));
+}
+
 static int submit_dag(struct cli *cli, const struct flags *f)
 {
-        BUF_CLEANUP struct buf most = {0}, name = {0}, old = {0};
+        BUF_CLEANUP struct buf most = {0}, name = {0}, old = {0}, text = {0}, joined = {0};
+        bool own_folders = flags_has(f, "usedagdir");
+        const char *file = f->words[0];
         const char *lines[ADD_MAX + 2];
         const struct flag_given *g;
         struct err err = {""};
@@ -34,15 +70,24 @@ static int submit_dag(struct cli *cli, const struct flags *f)
             flags_number(f, "autorescue", 1, &rescue, &err) != 0 ||
             flags_number(f, "maxpre", 0, &pre, &err) != 0 || flags_number(f, "maxpost", 0, &post, &err) != 0)
                 return cli_error(1, "%s", err.text);
-        submit_init(&s, cli, f->words[0]);
+        if (f->word_count > 1)
+                join_files(f, own_folders, &text, &joined);
+        else if (own_folders && enter_folder(file, &file) != 0)
+                return 1;
+        submit_init(&s, cli, text.n ? buf_z(&joined) : file);
+        s.text = text.n ? buf_view(&text) : STR_NONE;
         s.language = SUBMIT_DAG;
         s.no_rescue = rescue == 0 || flags_has(f, "force");
         s.lines = lines;
         s.rescue = flags_text(f, "load_save");
+        if (s.rescue && !strchr(s.rescue, '/')) { /* where DAGMan puts them */
+                buf_printf(&old, "save_files/%s", s.rescue);
+                s.rescue = access(buf_z(&old), F_OK) == 0 ? buf_z(&old) : s.rescue;
+        }
         if (!s.rescue && flags_text(f, "dorescuefrom")) {
                 if (flags_number(f, "dorescuefrom", 0, &from, &err) != 0 || from < 1 || from > 999)
                         return cli_error(1, "-dorescuefrom takes a number from 1 to 999");
-                buf_printf(&old, "%s.rescue%03d", f->words[0], (int)from);
+                buf_printf(&old, DAG_RESCUE_NAME, s.file, (int)from);
                 s.rescue = buf_z(&old);
         }
         s.max_pre = pre > 0 ? (uint64_t)pre : 0;
@@ -84,17 +129,17 @@ static const struct flag_row rows[] = {
         {"update_submit", 1, FLAG_PLAIN, FLAG_SO, NULL, "No file is written for DAGMan."},
         {"import_env", 2, FLAG_PLAIN, FLAG_SO, NULL, "There is no DAGMan that would have an environment."},
         {"verbose", 1, FLAG_PLAIN, FLAG_WARNED, NULL, "drover dag show shows the graph."},
-        {"usedagdir", 3, FLAG_PLAIN, FLAG_REFUSED, NULL, "call it in the folder of the DAG file."},
+        {"usedagdir", 3, FLAG_PLAIN, FLAG_ACTS, NULL, "Read each DAG file in the folder that it is in."},
         {"do_recurse", 4, FLAG_PLAIN, FLAG_SO, NULL, "A graph in a graph is read with it."},
         {"remote", 1, FLAG_VALUE, FLAG_HERE, "HOST", "Only this machine."},
         {0},
 };
 const struct condor_tool condor_submit_dag = {
         .name = "condor_submit_dag",
-        .usage = "[FLAGS] FILE",
-        .line = "Submits the graph of jobs that a DAG file describes, as one cluster; see drover-dag(5).",
+        .usage = "[FLAGS] FILE...",
+        .line = "Submits the graph of jobs that DAG files describe, as one cluster; see drover-dag(5).",
         .rows = rows,
         .words_min = 1,
-        .words_max = 1,
+        .words_max = 1000,
         .run = submit_dag,
 };

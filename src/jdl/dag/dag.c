@@ -524,13 +524,18 @@ static int set_vars(struct source *s, struct dag_node *n, struct str rest)
         static const char *const known[] = {"DAG_PARENT_NAMES", "DAGManJobId"};
 
         while (rest.n) {
-                BUF_CLEANUP struct buf value = {0};
+                BUF_CLEANUP struct buf value = {0}, plus = {0};
                 struct str name, own;
                 uint32_t i;
                 int rc = read_var(s, &rest, &name, &value);
 
                 if (rc)
                         return rc;
+                if (str_istarts(name, STR("My."))) { /* another way to write +Name */
+                        buf_char(&plus, '+');
+                        buf_str(&plus, str_skip(name, 3));
+                        name = buf_view(&plus);
+                }
                 own = str_starts(name, STR("+")) ? str_skip(name, 1) : name;
                 for (i = 0; i < own.n; i++)
                         if (!(own.p[i] == '_' || (own.p[i] >= '0' && own.p[i] <= '9') ||
@@ -561,7 +566,8 @@ static int set_vars(struct source *s, struct dag_node *n, struct str rest)
                         free(n->vars[i].value);
                 }
                 n->vars[i].before = s->before;
-                n->before |= s->before;
+                /* doubled quotes become one where they stand between quotes, before a job is made */
+                n->before |= s->before || str_search(buf_view(&value), STR("\"\"")) >= 0;
                 n->vars[i].value = buf_take(&value);
                 if (!n->vars[i].value)
                         n->vars[i].value = str_dupz(STR(""));
@@ -660,6 +666,18 @@ static int service(struct source *s, struct str rest)
         return job(s, rest, DAG_SERVICE);
 }
 
+/* Sets a path of a statement, relative to the folder of its file. */
+static void set_file(struct source *s, char **to, struct str name)
+{
+        BUF_CLEANUP struct buf path = {0};
+
+        if (s->dir && name.p[0] != '/')
+                buf_printf(&path, "%s/", s->dir);
+        buf_str(&path, name);
+        free(*to);
+        *to = buf_take(&path);
+}
+
 /* ---- scripts, aborts, categories */
 
 static int set_script(struct source *s, struct dag_node *n, struct str rest)
@@ -671,7 +689,20 @@ static int set_script(struct source *s, struct dag_node *n, struct str rest)
         return 0;
 }
 
-/* SCRIPT [DEFER status seconds] PRE|POST|HOLD node command */
+static bool debug_type(struct str word, enum dag_debug *ret)
+{
+        if (str_ieqz(word, "STDOUT"))
+                *ret = DAG_DEBUG_STDOUT;
+        else if (str_ieqz(word, "STDERR"))
+                *ret = DAG_DEBUG_STDERR;
+        else if (str_ieqz(word, "ALL"))
+                *ret = DAG_DEBUG_ALL;
+        else
+                return false;
+        return true;
+}
+
+/* SCRIPT [DEFER status seconds] [DEBUG file type] PRE|POST|HOLD node command */
 static int script(struct source *s, struct str rest)
 {
         static const struct {
@@ -694,10 +725,15 @@ static int script(struct source *s, struct str rest)
                         return FAIL(s, "DEFER needs an exit code from 1 to 255 and a number of seconds");
                 w = word(&rest);
         }
-        if (str_ieqz(w, "DEBUG"))
-                return FAIL(s,
-                            "SCRIPT DEBUG is not supported: a script's job keeps what it prints; see drover "
-                            "output");
+        if (str_ieqz(w, "DEBUG")) {
+                struct str file = word(&rest), type = word(&rest);
+
+                if (file.n == 0 || str_find(file, '\'') >= 0 || !debug_type(type, &x->debug))
+                        return FAIL(
+                                s, "DEBUG needs a file, whose name has no quotes, and STDOUT, STDERR or ALL");
+                set_file(s, &x->debug_file, file);
+                w = word(&rest);
+        }
         s->role = DAG_ROLES;
         for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
                 if (str_ieqz(w, roles[i].word))
@@ -805,18 +841,6 @@ static void add_setting(struct dag_setting **list, uint32_t *count, uint32_t *ca
 {
         MEM_GROW(*list, *cap, *count + 1);
         (*list)[(*count)++] = (struct dag_setting){str_dupz(name), str_dupz(value)};
-}
-
-/* Sets a path of a statement, relative to the folder of its file. */
-static void set_file(struct source *s, char **to, struct str name)
-{
-        BUF_CLEANUP struct buf path = {0};
-
-        if (s->dir && name.p[0] != '/')
-                buf_printf(&path, "%s/", s->dir);
-        buf_str(&path, name);
-        free(*to);
-        *to = buf_take(&path);
 }
 
 static int dot(struct source *s, struct str rest)
@@ -1147,6 +1171,7 @@ static void reader_deinit(struct dag_reader *r)
         }
         for (uint32_t i = 0; i < r->script_count; i++) {
                 free(r->scripts[i]->command);
+                free(r->scripts[i]->debug_file);
                 free(r->scripts[i]);
         }
         settings_deinit(r->attributes, r->attribute_count);
@@ -1182,12 +1207,16 @@ static int parse(struct dag_reader *r, const char *file, struct str text, struct
         for (uint32_t i = 0; i < r->node_count; i++)
                 sum.done += r->nodes[i].done;
         sum.nodes = r->node_count;
+        sum.names.max = FORM_TEXT_MAX;
         sum.files = *r->files;
         *r->files = (struct dag_files){0};
         if (!rc && sum.done == sum.nodes)
                 rc = err_set(r->err, -ENOENT, "%s: all its nodes are done", file);
         if (!rc)
                 rc = dag_make_form(r, &sum.edges);
+        for (uint32_t i = 0; !rc && r->options->names && i < r->node_count; i++)
+                if (r->nodes[i].kind == DAG_NODE && r->nodes[i].role_count > 0)
+                        buf_printf(&sum.names, "%s\n", r->nodes[i].name);
         *ret = sum;
         return rc;
 }

@@ -16,7 +16,9 @@
 #define DAG_TRIES_MAX   100u    /* maximum retries of a node with scripts; each retry is a job of its own */
 #define DAG_INCLUDE_MAX 20      /* maximum depth of includes and splices */
 #define DAG_FILES_MAX   100000u /* maximum number of files read, counted at each include or splice */
-#define DAG_ALONE_MAX   5000u   /* maximum number of nodes whose description must be read separately */
+#define DAG_RESCUE_MAX  999     /* highest number of a rescue file, as in DAGMan */
+#define DAG_RESCUE_NAME "%s.rescue%03d" /* the DAG file, and the number */
+#define DAG_ALONE_MAX   5000u /* maximum number of nodes whose description must be read separately */
 
 struct dag_options {
         const struct condor_options *condor;
@@ -24,8 +26,8 @@ struct dag_options {
         const struct str *rescues;
         const char *const *rescue_names;
         size_t rescue_count;
-        const char *program; /* path of `drover`, for jobs of the graph that call it; NULL: no such jobs */
         uint64_t max_pre, max_post; /* maximum number of scripts running at once; 0: any number */
+        bool names;                 /* the summary has the nodes' names */
 };
 struct dag_save {
         char *node, *file;
@@ -42,7 +44,8 @@ struct dag_files {
 void dag_files_deinit(struct dag_files *f);
 struct dag_summary {
         uint64_t nodes, done, edges;
-        struct dag_files files; /* to be released with dag_files_deinit, also after an error */
+        struct buf names; /* of nodes that have jobs, also of those that are done, each with a line's end */
+        struct dag_files files; /* as `names` to be released (dag_files_deinit), also after an error */
 };
 
 /* Parses text, which was read from `file`, and fills *ret, which the caller has initialised (form_init) and

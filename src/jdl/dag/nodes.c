@@ -48,57 +48,6 @@ static enum dag_role decider(const struct dag_node *n)
         return n->scripts[DAG_POST] ? DAG_POST : n->noop ? DAG_PRE : DAG_JOB;
 }
 
-/* An attempt of a node with scripts is their jobs and its own; without them its job runs again by itself. */
-static int make_units(struct dag_reader *r)
-{
-        for (uint32_t i = 0; i < r->node_count; i++) {
-                struct dag_node *n = &r->nodes[i];
-
-                for (unsigned role = 0; role < DAG_ROLES; role++)
-                        if (has_role(n, (enum dag_role)role))
-                                n->roles[n->role_count++] = (uint8_t)role;
-                n->unit = r->unit_count;
-                n->attempts = 1;
-                if (n->done)
-                        continue;
-                if (n->retry > 0 && (n->tries || n->scripts[DAG_PRE] || n->scripts[DAG_POST])) {
-                        if (n->retry > DAG_TRIES_MAX)
-                                return dag_fail(r, n->file, n->line,
-                                                "node %s has scripts: it can be tried again %u times at most",
-                                                n->name, DAG_TRIES_MAX);
-                        n->attempts = (uint16_t)(n->retry + 1);
-                }
-                if (r->unit_count + (uint64_t)n->attempts * n->role_count > FORM_MEMBERS_MAX)
-                        return err_set(
-                                r->err, -E2BIG,
-                                "%s:%u: the attempts and scripts of the DAG's nodes are more than %u jobs",
-                                n->file, n->line, FORM_MEMBERS_MAX);
-                for (unsigned a = 0; a < n->attempts; a++)
-                        for (unsigned k = 0; k < n->role_count; k++) {
-                                MEM_GROW(r->units, r->unit_cap, r->unit_count + 1);
-                                r->units[r->unit_count++] = (struct dag_unit){
-                                        .node = i, .attempt = (uint16_t)a, .role = n->roles[k]};
-                        }
-        }
-        return 0;
-}
-
-static void group_key(const struct dag_node *n, const struct dag_unit *u, struct buf *key)
-{
-        buf_printf(key, "%s%c%p%c%s%c%lld %lld %d%d%d", n->submit, 0, (const void *)n->text.p, 0,
-                   n->dir ? n->dir : "", 0, (long long)n->retry, (long long)n->unless, n->has_unless,
-                   n->has_priority, n->kind);
-        buf_printf(key, " %d %p %p %d %lld %d %lld %d", u->role, (const void *)n->scripts[u->role],
-                   (const void *)n->category, n->has_abort, (long long)n->abort, n->has_abort_return,
-                   (long long)n->abort_return, names_attempt(n));
-        if (u->role == DAG_JOB)
-                buf_printf(key, " %d", n->scripts[DAG_POST] != NULL);
-        for (uint32_t i = 0; i < n->var_count; i++) {
-                buf_char(key, '\0');
-                buf_addz(key, n->vars[i].name);
-        }
-}
-
 /* ---- files of a node with a folder of its own */
 
 struct folder {
@@ -144,6 +93,104 @@ static int folder_run(void *arg, const char *command, struct buf *ret)
         const struct folder *f = arg;
 
         return f->dir ? -ENOTSUP : f->world->run(f->world->arg, command, ret);
+}
+
+/* Returns whether a text refers to the macro, $(RETRY) or $(RETRY:0). Case does not matter. */
+static bool refers(struct str text, struct str name)
+{
+        for (ptrdiff_t at; (at = str_search(text, STR("$("))) >= 0;) {
+                text = str_skip(text, (size_t)at + 2);
+                if (str_istarts(text, name) && text.n > name.n && strchr("):", text.p[name.n]))
+                        return true;
+        }
+        return false;
+}
+
+static bool description_refers(const struct dag_reader *r, const struct dag_node *n, struct map *known)
+{
+        const struct dag_text *inside = map_get(r->descriptions, str_of(n->submit));
+        BUF_CLEANUP struct buf key = {0}, text = {.max = CONDOR_TEXT_MAX};
+        const struct folder folder = {r->world, n->dir};
+        uintptr_t answer;
+
+        if (n->text.p || inside)
+                return refers(n->text.p ? n->text : buf_view(&inside->text), STR("RETRY"));
+        buf_printf(&key, "%s%c%s", n->dir ? n->dir : "", 0, n->submit);
+        answer = (uintptr_t)map_get(known, buf_view(&key));
+        if (!answer) { /* a file that cannot be read is an error later */
+                bool is = folder_read((void *)(uintptr_t)&folder, n->submit, &text) == 0 &&
+                          refers(buf_view(&text), STR("RETRY"));
+
+                answer = is ? 2 : 1;
+                map_put(known, buf_view(&key), (void *)answer);
+        }
+        return answer == 2;
+}
+
+/* Nodes that are retried and use $(RETRY) in their descriptions have a job for each attempt, as those that
+ * use it in VARS. */
+static void find_tries(struct dag_reader *r)
+{
+        struct map *known = map_new();
+
+        for (uint32_t i = 0; i < r->node_count; i++) {
+                struct dag_node *n = &r->nodes[i];
+
+                n->tries |= n->retry > 0 && !n->done && !n->noop && description_refers(r, n, known);
+        }
+        map_free(known);
+}
+
+/* An attempt of a node with scripts is their jobs and its own; without them its job runs again by itself. */
+static int make_units(struct dag_reader *r)
+{
+        for (uint32_t i = 0; i < r->node_count; i++) {
+                struct dag_node *n = &r->nodes[i];
+
+                for (unsigned role = 0; role < DAG_ROLES; role++)
+                        if (has_role(n, (enum dag_role)role))
+                                n->roles[n->role_count++] = (uint8_t)role;
+                n->unit = r->unit_count;
+                n->attempts = 1;
+                if (n->done)
+                        continue;
+                if (n->retry > 0 && (n->tries || n->scripts[DAG_PRE] || n->scripts[DAG_POST])) {
+                        if (n->retry > DAG_TRIES_MAX)
+                                return dag_fail(r, n->file, n->line,
+                                                "node %s has scripts: it can be tried again %u times at most",
+                                                n->name, DAG_TRIES_MAX);
+                        n->attempts = (uint16_t)(n->retry + 1);
+                }
+                if (r->unit_count + (uint64_t)n->attempts * n->role_count > FORM_MEMBERS_MAX)
+                        return err_set(
+                                r->err, -E2BIG,
+                                "%s:%u: the attempts and scripts of the DAG's nodes are more than %u jobs",
+                                n->file, n->line, FORM_MEMBERS_MAX);
+                for (unsigned a = 0; a < n->attempts; a++)
+                        for (unsigned k = 0; k < n->role_count; k++) {
+                                MEM_GROW(r->units, r->unit_cap, r->unit_count + 1);
+                                r->units[r->unit_count++] = (struct dag_unit){
+                                        .node = i, .attempt = (uint16_t)a, .role = n->roles[k]};
+                        }
+        }
+        return 0;
+}
+
+static void group_key(const struct dag_node *n, const struct dag_unit *u, struct buf *key)
+{
+        buf_printf(key, "%s%c%p%c%s%c%lld %lld %d%d%d", n->submit, 0, (const void *)n->text.p, 0,
+                   n->dir ? n->dir : "", 0, (long long)n->retry, (long long)n->unless, n->has_unless,
+                   n->has_priority, n->kind);
+        buf_printf(key, " %d %p %p %d %lld %d %lld %d", u->role, (const void *)n->scripts[u->role],
+                   (const void *)n->category, n->has_abort, (long long)n->abort, n->has_abort_return,
+                   (long long)n->abort_return, names_attempt(n));
+        if (u->role == DAG_JOB)
+                buf_printf(key, " %d", n->scripts[DAG_POST] != NULL);
+        buf_printf(key, " %d", n->before);
+        for (uint32_t i = 0; i < n->var_count; i++) {
+                buf_char(key, '\0');
+                buf_addz(key, n->vars[i].name);
+        }
 }
 
 /* ---- reading a description */
@@ -238,7 +285,9 @@ static void retry_lines(struct lines *l, const struct dag_node *n)
                 add_line(l, "retry_until = %lld", (long long)(n->has_unless ? n->unless : n->abort));
 }
 
-static void lines_make(struct lines *l, const struct dag_reader *r, const struct dag_unit *u, bool alone)
+/* text: the description. */
+static void lines_make(struct lines *l, const struct dag_reader *r, const struct dag_unit *u, struct str text,
+                       bool alone)
 {
         const struct condor_options *o = r->options->condor;
         const struct dag_node *n = &r->nodes[u->node];
@@ -252,6 +301,12 @@ static void lines_make(struct lines *l, const struct dag_reader *r, const struct
                 add_line(l, "JOB = %s", n->name);
         if (alone && names_attempt(n))
                 add_line(l, "RETRY = %u", u->attempt);
+        if (!names_attempt(n) && refers(text, STR("RETRY")))
+                add_line(l, "RETRY = 0");
+        if (refers(text, STR("DAG_STATUS")))
+                add_line(l, "DAG_STATUS = $$([DAGStatus])");
+        if (refers(text, STR("FAILED_COUNT")))
+                add_line(l, "FAILED_COUNT = $$([DAGFailedCount])");
         if (u->role == DAG_JOB)
                 retry_lines(l, n);
         if (n->has_priority && alone)
@@ -390,7 +445,8 @@ static int read_description(struct dag_reader *r, struct group *g, bool alone)
                                 return rc;
                 }
         }
-        lines_make(&lines, r, u, alone);
+        struct str description = n->text.p && u->role == DAG_JOB ? n->text : buf_view(&text);
+        lines_make(&lines, r, u, description, alone);
         o.extra = lines.all;
         o.extra_count = lines.all_count;
         if (lines.first_count) {
@@ -403,8 +459,7 @@ static int read_description(struct dag_reader *r, struct group *g, bool alone)
                 o.items = &items;
         }
         g->part_from = r->form->part_count;
-        rc = condor_parse(&w, path.n ? buf_z(&path) : n->submit,
-                          n->text.p && u->role == DAG_JOB ? n->text : buf_view(&text), &o, r->form, r->err);
+        rc = condor_parse(&w, path.n ? buf_z(&path) : n->submit, description, &o, r->form, r->err);
         g->part_to = r->form->part_count;
         g->alone = alone;
         lines_deinit(&lines);
@@ -742,6 +797,7 @@ int dag_make_form(struct dag_reader *r, uint64_t *ret_edges)
         struct making x = {.reader = r};
         int rc;
 
+        find_tries(r);
         rc = make_units(r);
         if (rc)
                 return rc;

@@ -17,9 +17,12 @@ struct dag_var {
 /* Jobs that run for a node, in this order; each attempt has its own. */
 enum dag_role { DAG_PRE, DAG_JOB, DAG_POST, DAG_HOLD, DAG_ROLES };
 enum dag_kind { DAG_NODE, DAG_FINAL, DAG_SERVICE, DAG_PROVISIONER };
+enum dag_debug { DAG_DEBUG_NONE, DAG_DEBUG_STDOUT, DAG_DEBUG_STDERR, DAG_DEBUG_ALL };
 struct dag_script {
-        char *command; /* with its arguments */
-        bool defers;   /* run again after defer_s seconds if it ends with defer_status */
+        char *command;        /* with its arguments */
+        enum dag_debug debug; /* what of its output is also appended to debug_file */
+        char *debug_file;     /* from the folder of the submit; NULL: none */
+        bool defers;          /* run again after defer_s seconds if it ends with defer_status */
         int64_t defer_status, defer_s;
 };
 struct dag_category {

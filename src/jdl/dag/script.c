@@ -107,6 +107,26 @@ static void add_environment(const struct dag_reader *r, struct buf *out)
         buf_addz(out, "\"\n");
 }
 
+/* The shell's line that runs the script; with DEBUG it appends what the script has printed to a file, at one
+ * time, because other scripts may write there, too. Back quotes, because $( begins a macro. */
+static void add_run(const struct dag_reader *r, const struct dag_script *s, enum dag_role role,
+                    struct buf *out)
+{
+        static const char *const names[] = {[DAG_PRE] = "PRE", [DAG_POST] = "POST", [DAG_HOLD] = "HOLD"};
+        static const char *const runs[] = {[DAG_DEBUG_NONE] = "\"$0\" \"$@\"; c=$?;",
+                                           [DAG_DEBUG_STDOUT] = "o=`\"$0\" \"$@\"`; c=$?;",
+                                           [DAG_DEBUG_STDERR] = "{ o=`\"$0\" \"$@\" 2>&1 >&3`; c=$?; } 3>&1;",
+                                           [DAG_DEBUG_ALL] = "o=`\"$0\" \"$@\" 2>&1`; c=$?;"};
+
+        buf_addz(out, runs[s->debug]);
+        if (!s->debug)
+                return;
+        buf_printf(out, " printf '%%s\\n' \"*** Node=$(JOB) Type=%s Status=$c\" \"$o\" >>'", names[role]);
+        if (s->debug_file[0] != '/')
+                buf_printf(out, "%s/", r->world->cwd);
+        buf_printf(out, "%s';", s->debug_file);
+}
+
 int dag_script_text(struct dag_reader *r, const struct dag_node *n, enum dag_role role, struct buf *out)
 {
         const struct dag_script *s = n->scripts[role];
@@ -119,13 +139,18 @@ int dag_script_text(struct dag_reader *r, const struct dag_node *n, enum dag_rol
         buf_addz(out, "universe = local\ntransfer_executable = false\n");
         add_environment(r, out);
         buf_printf(out, "executable = " STR_FMT "\narguments = \"",
-                   STR_ARG(s->defers ? STR("/bin/sh") : buf_view(&path)));
-        if (s->defers) {
+                   STR_ARG(s->defers || s->debug ? STR("/bin/sh") : buf_view(&path)));
+        if (s->defers || s->debug) {
                 BUF_CLEANUP struct buf loop = {0};
 
-                buf_printf(&loop,
-                           "while :; do \"$0\" \"$@\"; c=$?; [ $c -eq %lld ] || exit $c; sleep %lld; done",
-                           (long long)s->defer_status, (long long)s->defer_s);
+                if (s->defers)
+                        buf_addz(&loop, "while :; do ");
+                add_run(r, s, role, &loop);
+                if (s->defers)
+                        buf_printf(&loop, " [ $c -eq %lld ] || exit $c; sleep %lld; done",
+                                   (long long)s->defer_status, (long long)s->defer_s);
+                else
+                        buf_addz(&loop, " exit $c");
                 add_word(out, STR("-c"));
                 add_word(out, buf_view(&loop));
                 add_word(out, buf_view(&path));

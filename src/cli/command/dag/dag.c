@@ -105,7 +105,7 @@ static int submit(struct cli *cli, const struct options *o, struct str text)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf after BUF_CLEANUP = {0}, most BUF_CLEANUP = {0}, out BUF_CLEANUP = {0},
-                         id BUF_CLEANUP = {0}, stage BUF_CLEANUP = {0};
+                         id BUF_CLEANUP = {0}, stage BUF_CLEANUP = {0}, names BUF_CLEANUP = {0};
         const char *lines[64], *line;
         struct dag_files files;
         struct submit s;
@@ -115,6 +115,7 @@ static int submit(struct cli *cli, const struct options *o, struct str text)
         submit_init(&s, cli, o->words[1]);
         s.rescue = options_text(o, "rescue");
         s.language = SUBMIT_DAG;
+        s.names = options_flag(o, "wait");
         s.text = text;
         s.no_rescue = options_flag(o, "no-rescue") || text.p;
         s.lines = lines;
@@ -165,6 +166,8 @@ static int submit(struct cli *cli, const struct options *o, struct str text)
         cli_print(&out);
         files = s.dag.files;
         s.dag.files = (struct dag_files){0};
+        names = s.dag.names;
+        s.dag.names = (struct buf){0};
         submit_deinit(&s);
         if (code != 0 || !options_flag(o, "wait") || options_flag(o, "dry-run")) {
                 if (code == 0 && dag_files_any(&files))
@@ -174,7 +177,11 @@ static int submit(struct cli *cli, const struct options *o, struct str text)
                 dag_files_deinit(&files);
                 return code;
         }
-        code = aborted_code(cli, buf_z(&id), dag_watch(cli, buf_z(&id), o->words[1], &files));
+        code = dag_watch(cli, buf_z(&id), o->words[1], &files);
+        bool failed = code == CLI_FAILED;
+        code = aborted_code(cli, buf_z(&id), code);
+        if (failed && code != 0 && !text.p)
+                dag_rescue_save(cli, buf_z(&id), o->words[1], buf_view(&names));
         dag_files_deinit(&files);
         if (text.p && !cli->json && code == 0)
                 print_makespan(cli, buf_z(&id));
@@ -184,6 +191,7 @@ static int submit(struct cli *cli, const struct options *o, struct str text)
 /* Keeps the files up to date that a DAG file asks for, for a request made from it. */
 static int watch(struct cli *cli, const struct options *o)
 {
+        struct buf names BUF_CLEANUP = {0};
         struct dag_files files;
         struct submit s;
         int code;
@@ -192,13 +200,17 @@ static int watch(struct cli *cli, const struct options *o)
                 return cli_error(CLI_USAGE, "drover dag watch takes a request and its DAG file");
         submit_init(&s, cli, o->words[2]);
         s.language = SUBMIT_DAG;
-        s.no_rescue = s.quiet = true;
+        s.no_rescue = s.quiet = s.names = true;
         code = submit_read(&s);
         files = s.dag.files;
         s.dag.files = (struct dag_files){0};
+        names = s.dag.names;
+        s.dag.names = (struct buf){0};
         submit_deinit(&s);
         if (code == 0)
                 code = dag_watch(cli, o->words[1], o->words[2], &files);
+        if (code == CLI_FAILED)
+                dag_rescue_save(cli, o->words[1], o->words[2], buf_view(&names));
         dag_files_deinit(&files);
         return code;
 }

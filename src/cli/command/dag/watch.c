@@ -50,6 +50,46 @@ void dag_rescue_write(const struct dag_graph *g, const struct dag_point *before,
         }
 }
 
+/* Returns the number of the newest rescue file, as FILE.rescue003; 0: there is none. */
+static int newest_rescue(const char *file)
+{
+        for (int i = DAG_RESCUE_MAX; i > 0; i--) {
+                struct buf name BUF_CLEANUP = {0};
+
+                buf_printf(&name, DAG_RESCUE_NAME, file, i);
+                if (access(buf_z(&name), F_OK) == 0)
+                        return i;
+        }
+        return 0;
+}
+
+void dag_rescue_save(struct cli *cli, const char *id, const char *file, struct str names)
+{
+        int number = newest_rescue(file) + 1;
+        struct buf name BUF_CLEANUP = {0}, out BUF_CLEANUP = {0};
+        struct err err = {""};
+        struct dag_graph g;
+        struct str one;
+
+        buf_printf(&name, DAG_RESCUE_NAME, file, number > DAG_RESCUE_MAX ? DAG_RESCUE_MAX : number);
+        if (dag_graph_read(cli, id, false, &g) == 0) {
+                buf_printf(&out, "# Nodes of request %s that were done when it failed: ", id);
+                dag_graph_sum(&g, &out);
+                buf_char(&out, '\n');
+                while (str_cut(&names, '\n', &one))
+                        if (one.n && !map_get(g.by_name, one))
+                                buf_printf(&out, "DONE " STR_FMT "\n", STR_ARG(one));
+                dag_rescue_write(&g, NULL, &out);
+                if (fs_write(AT_FDCWD, buf_z(&name), buf_view(&out), 0644, false, &err) != 0)
+                        cli_note("%s", err.text);
+                else
+                        cli_note("%s names the nodes that are done: drover dag submit %s continues with the "
+                                 "others",
+                                 buf_z(&name), file);
+        }
+        dag_graph_deinit(&g);
+}
+
 /* ---- DOT */
 
 /* Returns FILE, or with DONT-OVERWRITE the first of FILE.0, FILE.1, … that does not exist. */
@@ -203,16 +243,19 @@ static void write_saves(struct watch *w, const struct dag_graph *g)
         for (uint32_t i = 0; i < w->files->save_count; i++) {
                 const struct dag_save *s = &w->files->saves[i];
                 size_t at = (size_t)(uintptr_t)map_get(g->by_name, str_of(s->node));
-                struct buf out BUF_CLEANUP = {0}, folder BUF_CLEANUP = {0};
+                struct buf out BUF_CLEANUP = {0}, folder BUF_CLEANUP = {0}, older BUF_CLEANUP = {0};
 
                 if (w->saved[i] || at == 0 || g->points[at - 1].started_ms == 0)
                         continue;
                 w->saved[i] = true;
                 buf_addz(&folder, s->file);
+                buf_z(&folder); /* ends it with a null byte, for dirname() */
                 if (strchr(s->file, '/'))
                         mkdir(dirname(folder.p), 0755); /* an error is reported when the file is written */
                 buf_printf(&out, "# Nodes of request %s that were done when %s started\n", w->id, s->node);
                 dag_rescue_write(g, &g->points[at - 1], &out);
+                buf_printf(&older, "%s.old", s->file);
+                rename(s->file, buf_z(&older)); /* as DAGMan does; there may be none */
                 put_file(w, s->file, buf_view(&out));
         }
 }

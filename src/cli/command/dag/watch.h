@@ -1,6 +1,7 @@
 /* dag_watch: keeps the files about a graph that its DAG file asks for up to date while the graph is waited
  * for. */
 #pragma once
+#include "base/buf.h"
 #include "cli/terminal/cli.h"
 #include "jdl/dag/dag.h"
 
@@ -15,3 +16,7 @@ bool dag_files_any(const struct dag_files *files);
 struct dag_graph;
 struct dag_point;
 void dag_rescue_write(const struct dag_graph *g, const struct dag_point *before, struct buf *out);
+/* Writes the next rescue file of a request that has failed, beside its DAG file, and prints its name; if it
+ * cannot be written, that is printed. names: the nodes of the file, one on each line; those that the request
+ * does not have were done before it. */
+void dag_rescue_save(struct cli *cli, const char *id, const char *file, struct str names);
