@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 PYTHON := /usr/bin/python3
 JOBS   ?= $(shell nproc)
 
-.PHONY: setup-build help setup build demo demo-cloud check check-unit check-system check-long lint format bench bench-peers bench-sim fuzz docs dist packages install clean
+.PHONY: setup-build help setup build demo demo-cloud check check-unit check-system check-long lint format bench bench-peers bench-far bench-sim fuzz docs dist packages install clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -61,9 +61,14 @@ bench: setup build ## a table of measurements, also in build/bench.json
 	@ninja -C $(BUILD) -j$(JOBS)
 	@tools/bench --build $(BUILD)
 
-bench-peers: setup build ## the same jobs through Slurm, Grid Engine, GNU parallel, xargs and Drover, end to end
+bench-peers: setup build ## the same jobs through Slurm, Grid Engine, GNU parallel, xargs and Drover, and the same transfers by curl, sftp, xrdcp and Drover
 	@ninja -C $(BUILD) -j$(JOBS)
 	@tools/bench-peers --build $(BUILD)
+	@tools/bench-transfers --build $(BUILD)
+
+bench-far: setup build ## transfers over an emulated link (root; TUN devices, iptables) by curl and by Drover
+	@ninja -C $(BUILD) -j$(JOBS)
+	@tools/bench-transfers --far --build $(BUILD)
 
 bench-sim: setup build ## Drover beside EASY and its like in the simulator: TRACES="a.swf b.swf", or the cut-outs in tests/data
 	@ninja -C $(BUILD) -j$(JOBS) src/cli/drover-sim
