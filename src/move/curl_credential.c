@@ -2,12 +2,15 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <openssl/evp.h>
+#include <openssl/sha.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/system/secret.h"
+#include "move/curl_exchange.h"
 
 /* ---- S3 */
 
@@ -144,6 +147,22 @@ static bool one_of(struct str scheme, const char *list)
         return false;
 }
 
+/* A connection of SSH is authenticated once, by its key. It is kept for the next request only if that has the
+ * same key, or neither has one. */
+static void drop_other_keys(const struct move_credential *mine, struct str scheme)
+{
+        static unsigned char last[SHA256_DIGEST_LENGTH]; /* zeros: no key */
+        unsigned char now[SHA256_DIGEST_LENGTH] = {0};
+
+        if (!str_ieqz(scheme, "sftp"))
+                return;
+        if (mine->type && !strcmp(mine->type, "file"))
+                EVP_Digest(mine->data.p ? mine->data.p : "", mine->data.n, now, NULL, EVP_sha256(), NULL);
+        if (memcmp(last, now, sizeof(now)) != 0)
+                exchange_close();
+        memcpy(last, now, sizeof(now));
+}
+
 int curl_credential_init(struct curl_credential *c, const struct transfer *t, struct err *err)
 {
         static const struct {
@@ -154,6 +173,7 @@ int curl_credential_init(struct curl_credential *c, const struct transfer *t, st
         size_t i = 0;
 
         *c = (struct curl_credential){.file = -1};
+        drop_other_keys(mine, scheme);
         if (!mine->type && str_ieqz(scheme, "s3"))
                 return err_set(err, MOVER_DENIED, "there is no key for it");
         if (!mine->type)
@@ -219,9 +239,6 @@ struct curl_slist *curl_credential_set(const struct curl_credential *c, CURL *h,
                         lines = curl_slist_append(lines, c->session.p);
         } else {
                 snprintf(path, sizeof(path), "/proc/self/fd/%d", c->file);
-                /* the next request may have another credential */
-                curl_easy_setopt(h, CURLOPT_FRESH_CONNECT, 1L);
-                curl_easy_setopt(h, CURLOPT_FORBID_REUSE, 1L);
                 curl_easy_setopt(h, CURLOPT_SSH_AUTH_TYPES, (long)CURLSSH_AUTH_PUBLICKEY);
                 curl_easy_setopt(h, CURLOPT_SSH_PRIVATE_KEYFILE, path);
         }

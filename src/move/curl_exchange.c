@@ -187,6 +187,12 @@ void exchange_forget(void)
         handle = NULL; /* closing it would end the other process's TLS sessions */
 }
 
+void exchange_close(void)
+{
+        curl_easy_cleanup(handle);
+        handle = NULL;
+}
+
 static CURL *the_handle(void)
 {
         if (!handle) {

@@ -63,6 +63,7 @@ int exchange_refused(const struct exchange *x, struct err *err);
 
 /* Called after fork(): drops the connections, which belong to the parent. */
 void exchange_forget(void);
+void exchange_close(void); /* ends the connections */
 
 /* curl_put.c: put() of struct mover_kind. */
 int curl_put(struct transfer *t, struct err *err);

@@ -61,10 +61,16 @@ static int compare_sent(struct transfer *t, const char *url, struct err *err)
         curl_off_t size = -1;
 
         exchange_init(&x, t, url);
+        t->named = (struct sum){SUM_NONE, ""};
         curl_easy_setopt(x.h, CURLOPT_NOBODY, 1L);
+        if (x.http && !exchange_s3(t) && t->config->sent)
+                x.lines = exchange_line(x.lines, "Want-Digest: ", "adler32");
         if (exchange_perform(&x, NULL) != 0 || (x.http && x.code != 200))
                 return 0;
         curl_easy_getinfo(x.h, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &size);
+        if (t->config->sent)
+                *t->config->sent =
+                        (struct mover_sent){true, size >= 0 ? (uint64_t)size : MOVE_SIZE_ANY, t->named};
         return size >= 0 && (uint64_t)size != t->task->size
                        ? err_set(err, MOVER_AGAIN, "the store has %lld bytes of %llu", (long long)size,
                                  (unsigned long long)t->task->size)

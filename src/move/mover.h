@@ -38,6 +38,11 @@ struct transfer {
 struct mover_exec { /* program for a scheme */
         char *scheme, *program;
 };
+struct mover_sent {
+        bool looked;   /* the store was asked */
+        uint64_t size; /* MOVE_SIZE_ANY: it does not say */
+        struct sum named;
+};
 struct mover_config {
         struct mover_exec *execs;
         size_t exec_count, exec_cap;
@@ -46,9 +51,10 @@ struct mover_config {
         struct hidden *hidden; /* folders that no file URL may lead into; NULL: none */
         uint64_t
                 stall_ms; /* time without progress after which an attempt is given up and repeated; 0: 60 s */
-        uint64_t retry_ms; /* pause before the second attempt; doubles up to a minute; 0: 1 s */
-        struct flow *flow; /* GET and PUT: the other end of the transfer */
-        bool whole;        /* PUT: no incomplete file is shown, even if this process dies; so with `flow` */
+        uint64_t retry_ms;       /* pause before the second attempt; doubles up to a minute; 0: 1 s */
+        struct flow *flow;       /* GET and PUT: the other end of the transfer */
+        struct mover_sent *sent; /* PUT: what the store says of the sent file; may be NULL */
+        bool whole; /* PUT: no incomplete file is shown, even if this process dies; so with `flow` */
         struct tuning *tunings;
         size_t tuning_count, tuning_cap;
         struct sums *sums;       /* GET: checksums taken of the received bytes; NULL: none */

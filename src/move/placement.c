@@ -368,9 +368,10 @@ static int at_url(struct work *w, const char *url,
 
 /* ---- one try of one file by one way */
 
-/* Compares the file at the destination with the file that was read. */
-static int compare_end(struct work *w, const char *url, uint64_t size, const char *adler, const char *sha256,
-                       struct err *err)
+/* Compares the file at the destination with the file that was read. sent: what its store has said of it
+ * already. */
+static int compare_end(struct work *w, const char *url, const struct mover_sent *sent, uint64_t size,
+                       const char *adler, const char *sha256, struct err *err)
 {
         char there_adler[SUMS_TEXT] = "", there_sha[SUMS_TEXT] = "";
         struct transfer t;
@@ -385,8 +386,12 @@ static int compare_end(struct work *w, const char *url, uint64_t size, const cha
                                ? err_set(err, MOVER_AGAIN, "what was read back is not what was sent")
                                : 0;
         }
-        if (at_url(w, url, call_look, NULL, &t, &look) != 0)
+        if (sent->looked) {
+                t.found.size = sent->size;
+                t.named = sent->named;
+        } else if (at_url(w, url, call_look, NULL, &t, &look) != 0) {
                 return 0; /* the put succeeded, and no store contradicts it */
+        }
         if (t.found.size != MOVE_SIZE_ANY && t.found.size != size)
                 return err_set(err, MOVER_AGAIN, "the store has %llu bytes of %llu",
                                (unsigned long long)t.found.size, (unsigned long long)size);
@@ -397,7 +402,8 @@ static int compare_end(struct work *w, const char *url, uint64_t size, const cha
         return 0;
 }
 
-static int put_size(struct work *w, const char *url, int fd, uint64_t size, struct err *err)
+static int put_size(struct work *w, const char *url, int fd, uint64_t size, struct mover_sent *ret,
+                    struct err *err)
 {
         struct mover_config c = *w->config;
         struct move_task task;
@@ -407,6 +413,7 @@ static int put_size(struct work *w, const char *url, int fd, uint64_t size, stru
         task.size = size;
         task.tries = size > WINDOW ? 1 : PUT_TRIES;
         c.flow = transfer_streams(&c, url) ? w->flow : NULL;
+        c.sent = ret;
         c.alive = placement_alive;
         c.arg = w;
         transfer_run(&c, &task, fd, &answer);
@@ -498,7 +505,7 @@ static int get_small(struct work *w, const char *url, struct move_answer *ret, c
         return ret->status == MOVE_DONE ? 0 : err_set(err, outcome_of(ret->error), "%s", ret->text);
 }
 
-static int put_small(struct work *w, const char *url, uint64_t size, struct err *err)
+static int put_small(struct work *w, const char *url, uint64_t size, struct mover_sent *ret, struct err *err)
 {
         struct mover_config c = *w->config;
         struct move_task task;
@@ -508,6 +515,7 @@ static int put_small(struct work *w, const char *url, uint64_t size, struct err 
         task.size = size;
         task.tries = PUT_TRIES;
         c.whole = true;
+        c.sent = ret;
         c.alive = placement_alive;
         c.arg = w;
         transfer_run(&c, &task, w->scratch, &answer);
@@ -519,6 +527,7 @@ static int put_small(struct work *w, const char *url, uint64_t size, struct err 
 static int move_small(struct work *w, const struct pair *f, struct err *err)
 {
         char adler[SUMS_TEXT] = "", sha256[SUMS_TEXT] = "";
+        struct mover_sent sent = {0};
         struct move_answer got;
 
         if (w->scratch < 0)
@@ -529,11 +538,11 @@ static int move_small(struct work *w, const struct pair *f, struct err *err)
         if (r == 0)
                 r = fits(w, got.size, err);
         if (r == 0)
-                r = put_small(w, f->dest, got.size, err);
+                r = put_small(w, f->dest, got.size, &sent, err);
         if (r != 0)
                 return r;
         hex_print(sha256, got.sha256, sizeof(got.sha256));
-        r = compare_end(w, f->dest, got.size, adler, sha256, err);
+        r = compare_end(w, f->dest, &sent, got.size, adler, sha256, err);
         if (r == 0)
                 moved(w, got.size, adler, sha256);
         return r;
@@ -543,6 +552,7 @@ static int stream(struct work *w, const struct pair *f, struct err *err)
 {
         char adler[SUMS_TEXT] = "", sha256[SUMS_TEXT] = "";
         uint64_t size = MOVE_SIZE_ANY;
+        struct mover_sent sent = {0};
         bool at_once = transfer_streams(w->config, f->dest);
         int fd = scratch_file(),
             r = fd < 0 ? fd : getter_start(w, f->src, fd, at_once ? WINDOW : UINT64_MAX / 2);
@@ -559,7 +569,7 @@ static int stream(struct work *w, const struct pair *f, struct err *err)
         else if (r == 0)
                 r = fits(w, size, err);
         if (r == 0)
-                r = put_size(w, f->dest, fd, size, err);
+                r = put_size(w, f->dest, fd, size, &sent, err);
         if (r == 0 && size == 0) { /* no byte was requested, so nothing has waited for the getter's end */
                 struct err why = {""};
 
@@ -575,7 +585,7 @@ static int stream(struct work *w, const struct pair *f, struct err *err)
         if (fd >= 0)
                 close(fd);
         if (r == 0)
-                r = compare_end(w, f->dest, size, adler, sha256, err);
+                r = compare_end(w, f->dest, &sent, size, adler, sha256, err);
         if (r == 0)
                 moved(w, size, adler, sha256);
         return r;

@@ -25,7 +25,7 @@ class Mover:
     def run(self, *args, ok=True):
         p = subprocess.run([self.program, "--retry", "10", *args], capture_output=True, text=True, timeout=90, check=False)
         assert (p.returncode == 0) == ok, p.stderr
-        return json.loads(p.stdout), p.stderr
+        return json.loads(p.stdout.splitlines()[-1]), p.stderr
 
     def get(self, url, *options, ok=True):
         return self.run(*options, "get", url, self.path("got"), ok=ok)
@@ -205,6 +205,23 @@ def test_sftp(mover, tmp_path):
         assert "cannot fetch" in text and "tried" not in text
         _, text = mover.get(server.url + "sub/file", *known, "--credential", f"file={server.stranger}", ok=False)
         assert "denied" in text and "tried" not in text
+        for name in ("few", "others"):
+            os.mkdir(os.path.join(server.data, name))
+        for i in range(30):
+            with open(os.path.join(server.data, "few", str(i)), "w", encoding="ascii") as f:
+                f.write("x" * i)
+
+        def keys():
+            with open(os.path.join(server.folder, "server.log"), encoding="utf-8", errors="replace") as f:
+                return f.read().count("Accepted publickey")
+
+        host, before = server.url[:-len(server.data) - 1], keys()
+        shown = [f"credential=file\t{k}\t{host.replace('root@', '')}{server.data}/{n}/" for n, k in (("few", server.key), ("others", server.stranger))]
+        mover.run(*known, "--tune", "sftp:// streams=1", "place", "transfer", server.url + "few/", f"file://{mover.folder}/few/", shown[0])
+        assert len(os.listdir(mover.path("few"))) == 30 and keys() < before + 5  # its connections are kept
+        _, text = mover.run(*known, "--tune", "sftp:// streams=1", "place", "transfer", server.url + "few/", server.url + "others/", *shown,
+                            "tries=1", ok=False)  # but for who has the same key
+        assert "denied" in text and os.listdir(os.path.join(server.data, "others")) == []
         open(mover.path("known"), "w", encoding="ascii").close()
         _, text = mover.get(server.url + "sub/file", *known, *key, ok=False)
         assert "remote key was not OK" in text and "tried" not in text
