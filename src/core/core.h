@@ -334,6 +334,9 @@ struct core_command {
 /* Acts on the members whose state allows it; *ret_affected counts them. Returns 0, CORE_UNKNOWN,
  * CORE_FORBIDDEN; for an edit also CORE_INVALID and CORE_TOO_MANY: nothing has changed. */
 int core_act(struct core *c, const struct core_command *cmd, uint64_t *ret_affected, struct err *err);
+/* Adds the idle and held members that were matched before to *to, the caller's. The removal of each writes a
+ * row of history. Returns 0, CORE_UNKNOWN. */
+int core_members_recorded(struct core *c, uint64_t request, struct set *to);
 
 /* Renews the lease of a request. lease_ms 0: the same term. owner: as in core_act. Returns 0; CORE_UNKNOWN,
  * CORE_FORBIDDEN; CORE_INVALID: the request has no lease, or the lease has ended. */

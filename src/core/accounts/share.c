@@ -331,6 +331,32 @@ double account_mean(const struct shares *s, const struct account *a, int64_t now
         return usage_at(s, a, now_ms) / s->mean_life_s;
 }
 
+/* ---- expressions */
+
+static uint64_t steps_owed(const struct account *a, int64_t steady_ms)
+{
+        int64_t seconds = steady_ms / 1000 - a->eval_second;
+
+        if (seconds <= 0)
+                return a->eval_steps;
+        return a->eval_steps / ACCOUNT_STEPS < (uint64_t)seconds
+                       ? 0
+                       : a->eval_steps - (uint64_t)seconds * ACCOUNT_STEPS;
+}
+
+bool account_may_evaluate(const struct account *a, int64_t steady_ms)
+{
+        return !a || steps_owed(a, steady_ms) <= ACCOUNT_STEPS;
+}
+
+void account_evaluated(struct account *a, int64_t steady_ms, uint64_t steps)
+{
+        if (!a || steps <= ACCOUNT_STEPS_FREE)
+                return;
+        a->eval_steps = steps_owed(a, steady_ms) + steps - ACCOUNT_STEPS_FREE;
+        a->eval_second = steady_ms / 1000;
+}
+
 /* ---- all accounts */
 
 static int by_path(const void *a, const void *b)

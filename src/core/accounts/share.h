@@ -47,7 +47,7 @@ struct account {
         uint32_t owed;          /* attempts that began or ended since its classes were last moved */
         struct account *pending;
         bool is_pending;
-        /* Set by overrun.c: steps that expressions of its jobs took in the present second. */
+        /* Steps that expressions of its jobs took and that have not been paid back yet, as of that second. */
         uint64_t eval_steps;
         int64_t eval_second;
         /* Set by wishlist.c: jobs of the account that the present plan has looked at. */
@@ -89,6 +89,14 @@ void account_end(struct shares *s, struct account *leaf, int64_t rate, int64_t a
 double account_usage(const struct shares *s, const struct account *a, int64_t now_ms);
 /* Recent mean in processors. */
 double account_mean(const struct shares *s, const struct account *a, int64_t now_ms);
+
+/* Bounds the core's time for expressions of the account's jobs: they may take ACCOUNT_STEPS in a second, and
+ * what they have taken beyond that is paid back by the seconds that follow. The first ACCOUNT_STEPS_FREE of
+ * each piece of work are not counted. steady_ms: the core's steady clock. A NULL account has no bound. */
+#define ACCOUNT_STEPS      400000u
+#define ACCOUNT_STEPS_FREE 64u
+bool account_may_evaluate(const struct account *a, int64_t steady_ms);
+void account_evaluated(struct account *a, int64_t steady_ms, uint64_t steps);
 
 /* Snapshots: leaves with a usage are packed, sorted by path. Attempts are not: their owner calls
  * account_resume for each, and then shares_restored. */

@@ -146,6 +146,29 @@ static void test_a_snapshot_gives_the_same_numbers(void **state)
         shares_free(other);
 }
 
+static void test_steps_are_paid_back(void **state)
+{
+        struct shares *s = shares_new(&config);
+        struct account *a;
+
+        (void)state;
+        assert_int_equal(shares_resolve(s, STR("ann@local"), STR_NONE, &a, NULL), 0);
+        assert_true(account_may_evaluate(NULL, 0));
+        account_evaluated(NULL, 0, 1000000);
+        for (unsigned i = 0; i < 1000000; i++)
+                account_evaluated(a, 5000, ACCOUNT_STEPS_FREE);
+        assert_true(account_may_evaluate(a, 5000));
+        account_evaluated(a, 5000, ACCOUNT_STEPS_FREE + 3 * ACCOUNT_STEPS + 1);
+        assert_false(account_may_evaluate(a, 5999));
+        assert_false(account_may_evaluate(a, 6999));
+        assert_true(account_may_evaluate(a, 8000));
+        account_evaluated(a, 6999, ACCOUNT_STEPS_FREE + 1);
+        assert_false(account_may_evaluate(a, 7999));
+        assert_true(account_may_evaluate(a, 8000));
+        assert_true(account_may_evaluate(a, INT64_MAX));
+        shares_free(s);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -155,6 +178,7 @@ int main(void)
                 cmocka_unit_test(test_usage_grows_and_halves),
                 cmocka_unit_test(test_memory_may_count),
                 cmocka_unit_test(test_a_snapshot_gives_the_same_numbers),
+                cmocka_unit_test(test_steps_are_paid_back),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

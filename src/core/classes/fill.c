@@ -35,8 +35,15 @@ bool fill_wanted(const struct part *p)
 
 /* ---- evaluating */
 
+/* Work on the references of one job, in steps: one reference, or so many bytes of its text and of the values
+ * that it is looked up among. Without a bound, a MiB of references is a quarter of a million of them, each
+ * looked up among all before. */
+#define WORK_MAX   20000u
+#define WORK_BYTES 32u
+
 struct filling {
         struct core *core;
+        uint64_t work;
         struct ad *job, *place, *scratch;
         symbol expression; /* attribute of the scratch ad that is evaluated */
         bool varies;
@@ -53,6 +60,14 @@ static void put_value(struct filling *f, struct str inside, const struct value *
         pack_str(f->values, inside);
         pack_u64(f->values, v->type == VALUE_STRING);
         pack_str(f->values, v->type == VALUE_STRING ? v->string : buf_view(&text));
+}
+
+/* Counts work on a text of n bytes. Returns false if this job's references have taken all they may. */
+static bool count_work(struct filling *f, size_t n)
+{
+        f->work += 1 + n / WORK_BYTES;
+        f->core->late_steps += 1 + n / WORK_BYTES;
+        return f->work <= WORK_MAX;
 }
 
 static bool evaluate(struct filling *f, const struct match_macro *m, struct value *ret)
@@ -80,6 +95,10 @@ static bool fill_text(struct filling *f, struct str text, struct str *ret_missin
                 struct value v = {.type = VALUE_STRING, .string = m.otherwise}, literal;
                 symbol name;
 
+                if (!count_work(f, before.n / 8 + m.inside.n + f->values->n)) {
+                        *ret_missing = STR("too many references, or too long ones");
+                        return false;
+                }
                 if (str_ieqz(m.name, "DOLLARDOLLAR") || find_fill(buf_view(f->values), m.inside, &known))
                         continue;
                 name = m.name.n ? symbols_intern(f->core->symbols, m.name) : 0;
@@ -127,7 +146,7 @@ static struct ad *place_ad(struct core *c, const struct queue *q, const struct n
 enum fill_result fill_member(struct core *c, const struct request *r, const struct part *p, uint32_t member,
                              const struct queue *q, const struct need *need, struct buf *ret)
 {
-        BUF_CLEANUP struct buf values = {.max = SUBMISSION_TEXT_MAX};
+        BUF_CLEANUP struct buf values = {.max = FILL_VALUES_MAX};
         struct filling f = {.core = c,
                             .job = member_ad(c, r, member, request_job(r, member)),
                             .place = place_ad(c, q, need),
@@ -142,12 +161,14 @@ enum fill_result fill_member(struct core *c, const struct request *r, const stru
         symbol name;
 
         ad_set_parent(f.scratch, f.job);
+        eval_share(&c->eval);
         for (size_t i = 0; all && (name = candidate(p, i)) != 0; i++)
                 if (ad_literal(f.job, name, &v) && v.type == VALUE_STRING)
                         all = fill_text(&f, v.string, &missing);
+        eval_share_end(&c->eval);
         if (buf_check(&values)) {
                 all = false;
-                missing = STR("…");
+                missing = STR("too long values");
         }
         buf_reset(ret);
         buf_str(ret, all ? buf_view(&values) : missing);
@@ -161,6 +182,8 @@ enum fill_result fill_member(struct core *c, const struct request *r, const stru
 }
 
 /* ---- setting MATCH_… attributes */
+
+#define SHOWN_MAX SUBMISSION_TEXT_MAX /* of all texts with values together; those beyond it are not shown */
 
 static bool value_of(void *arg, struct str inside, struct buf *out)
 {
@@ -190,18 +213,22 @@ static void show_value(struct core *c, const struct fill *one, struct ad *ad)
 void fill_show(struct core *c, const struct part *p, struct str values, struct ad *ad)
 {
         struct str rest = values;
+        size_t left = SHOWN_MAX;
         struct fill one;
         struct value v;
         symbol name;
 
         while (fill_next(&rest, &one))
                 show_value(c, &one, ad);
-        for (size_t i = 0; p->job_template && (name = candidate(p, i)) != 0; i++) {
-                BUF_CLEANUP struct buf attribute = {0}, text = {.max = SUBMISSION_TEXT_MAX};
+        for (size_t i = 0; left && p->job_template && (name = candidate(p, i)) != 0; i++) {
+                BUF_CLEANUP struct buf attribute = {0}, text = {.max = left};
 
                 if (!ad_literal(ad, name, &v) || v.type != VALUE_STRING || !match_macro_present(v.string))
                         continue;
                 match_macro_fill(v.string, value_of, &values, &text);
+                if (buf_check(&text))
+                        continue;
+                left -= text.n;
                 buf_printf(&attribute, "MATCH_EXP_" STR_FMT, STR_ARG(symbols_name(c->symbols, name)));
                 ad_set_string(ad, symbols_intern(c->symbols, buf_view(&attribute)), buf_view(&text));
         }

@@ -20,6 +20,8 @@ bool fill_next(struct str *rest, struct fill *ret);
 
 struct need;
 
+#define FILL_VALUES_MAX (64u << 10) /* size of the packed values of one job */
+
 bool fill_wanted(const struct part *p); /* returns whether some member of the part has references */
 
 enum fill_result {
@@ -28,7 +30,8 @@ enum fill_result {
         FILL_MISSING, /* the place has no value for a reference of this member, whose inside is in *ret */
         FILL_MISSING_SAME, /* the same, for every member of the part */
 };
-/* Evaluates the references of a member that takes `need` of the queue. *ret: packed values. */
+/* Evaluates the references of a member that takes `need` of the queue. *ret: packed values. A member whose
+ * references take more than a number of steps together lacks a value. Counts the work in core_steps. */
 enum fill_result fill_member(struct core *c, const struct request *r, const struct part *p, uint32_t member,
                              const struct queue *q, const struct need *need, struct buf *ret);
 /* Sets the MATCH_… attributes in a member's ad. */

@@ -107,6 +107,11 @@ static bool has_symbol(const symbol *names, size_t count, symbol name)
         return false;
 }
 
+/* An expression takes far longer to read than a text of the same length: of an ad's memory beyond the
+ * ordinary so many bytes take as long as a step of an evaluation. */
+#define AD_ORDINARY 8192u
+#define AD_STEP     128u
+
 /* Sets the late attributes, or of these only `only` if that is not NULL. Both steps were tried at submit with
  * the first member; a text that fails for another member becomes undefined. */
 static void set_late(struct core *c, struct ad *ad, const struct request *r, const struct part *p,
@@ -126,6 +131,8 @@ static void set_late(struct core *c, struct ad *ad, const struct request *r, con
                         ad_set_undefined(ad, l->name);
                 ad_set_spelling(ad, l->name, l->spelling);
         }
+        if (ad_bytes(ad) > AD_ORDINARY)
+                c->late_steps += ad_bytes(ad) / AD_STEP;
 }
 
 /* Sets the hold reason: the member's own, or that of its hold group. */
@@ -200,6 +207,8 @@ static bool is_aborted(const struct request *r, const struct graph *g)
         return false;
 }
 
+#define ENDED_STEP 16u /* ended nodes whose look-up takes as long as a step of an evaluation */
+
 /* Sets the attributes that scripts of a graph's nodes ask for, such as $$([DAGReturn]) (fill.h). */
 static void set_graph(struct core *c, struct ad *ad, const struct request *r, const struct part *p,
                       uint32_t member)
@@ -212,6 +221,10 @@ static void set_graph(struct core *c, struct ad *ad, const struct request *r, co
 
         if (!g || !p->job_template || (p->job_template->fill_count == 0 && !p->item_fills))
                 return;
+        if (g->handles || g->has_aborts)
+                c->late_steps +=
+                        (set_count(&request_cold(r)->failed) + set_count(&request_cold(r)->removed)) /
+                        ENDED_STEP;
         failures = graph_failures(r, 0, r->count, &removed);
         ad_set_integer(ad, c->attr.DAGFailedCount, (int64_t)(failures - removed));
         ad_set_integer(ad, c->attr.DAGStatus, is_aborted(r, g) ? 3 : failures ? 2 : 0);

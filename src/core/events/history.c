@@ -12,6 +12,14 @@
 #include "core/model/edit.h"
 #include "core/model/submission.h"
 
+/* Bytes of a row that count as one step of an evaluation, and steps that count as one more row. */
+#define ROW_STEP  64u
+#define ROW_STEPS 200u
+/* Size of a row's late and edited attributes. */
+#define ROW_TEXT_MAX (64u << 10)
+/* So many times as many rows are made in one go as in the one before, at most. */
+#define ROWS_MORE 16u
+
 /* Appends the log. *ret_removed: the reason of the removal as given by the user; NULL: none. */
 static void print_log(struct buf *out, const struct request *r, uint32_t member, const char **ret_removed)
 {
@@ -74,9 +82,9 @@ void history_print_files(struct buf *out, struct str packed)
         buf_addz(out, " }");
 }
 
-/* Adds the edited attributes that are not late: a reader of the row has the request as submitted, and late
- * attributes are in the row anyway. */
-static void show_edits(struct core *c, const struct request *r, uint32_t member, struct ad *ad)
+/* Adds the edited attributes that are not late, in at most `left` bytes: a reader of the row has the request
+ * as submitted, and late attributes are in the row anyway. */
+static void show_edits(struct core *c, const struct request *r, uint32_t member, size_t left, struct ad *ad)
 {
         struct str changes = edits_of(r, member);
         struct submission_attribute a;
@@ -84,11 +92,36 @@ static void show_edits(struct core *c, const struct request *r, uint32_t member,
         while (changes_next(&changes, &a)) {
                 symbol name = symbols_find(c->symbols, a.name);
 
-                if (name && a.text.n == 0)
+                if (name && (a.text.n == 0 || (!a.late && a.text.n > left))) {
                         ad_set_undefined(ad, name);
-                else if (name && !a.late && ad_set_text(ad, name, a.text, NULL) == 0)
+                } else if (name && !a.late && ad_set_text(ad, name, a.text, NULL) == 0) {
                         ad_set_spelling(ad, name, symbols_spelling(c->symbols, name, a.name));
+                        left -= a.text.n;
+                }
         }
+}
+
+/* Leaves out late attributes that together take more than a row has room for: a request of one text has a
+ * million such rows, and nothing but the disk would bound what they take. Returns the room that is left. */
+static size_t leave_out_long(struct core *c, const struct part *p, struct ad *ad)
+{
+        size_t left = ROW_TEXT_MAX;
+
+        for (size_t i = 0; p->job_template && i < p->job_template->late_count; i++) {
+                symbol name = p->job_template->late[i].name;
+                const struct expr *x = ad_find_own(ad, name);
+                BUF_CLEANUP struct buf text = {.max = left};
+
+                if (!x)
+                        continue;
+                if (left > 0)
+                        expr_print(&text, x, c->symbols);
+                if (left == 0 || buf_check(&text))
+                        ad_set_undefined(ad, name);
+                else
+                        left -= text.n;
+        }
+        return left;
 }
 
 void history_file(struct core *c, struct request *r, uint32_t member, enum job_state state, int64_t ended_ms,
@@ -109,7 +142,7 @@ void history_file(struct core *c, struct request *r, uint32_t member, enum job_s
         if (c->replaying || c->config.shadow)
                 return;
         ad = member_ad(c, r, member, j);
-        show_edits(c, r, member, ad);
+        show_edits(c, r, member, leave_out_long(c, request_part(r, member, NULL), ad), ad);
         ad_remove(ad, c->attr.JobRunCount); /* same as NumJobStarts, which readers of the row know */
         ad_remove(ad, c->attr.NumShadowStarts);
         ad_set_integer(ad, c->attr.JobStatus, job_state_status(state));
@@ -132,26 +165,55 @@ void history_file(struct core *c, struct request *r, uint32_t member, enum job_s
         ad_free(ad);
         f.owner = str_of(request_owner(r));
         f.data = buf_view(&data);
+        c->late_steps += data.n / ROW_STEP;
         c->world.history(c->world.arg, &f);
+}
+
+/* Files the first `rows` jobs of the request that are unfiled. */
+static void file_some(struct core *c, const struct request *r, uint64_t rows)
+{
+        struct event e = {.type = EVENT_FILED, .request = r->id};
+        uint64_t first, end;
+
+        for (uint64_t at = 0; rows && set_run(&request_cold(r)->unfiled, at, &first, &end); at = end) {
+                if (end - first > rows)
+                        end = first + rows;
+                set_add_range(&e.members, first, end);
+                rows -= end - first;
+        }
+        core_emit(c, &e, NULL);
+        event_deinit(&e);
+}
+
+/* Returns whether jobs of the request may have rows that take long. */
+static bool may_be_long(const struct request *r)
+{
+        bool late = request_cold(r)->edits || request_cold(r)->graph;
+
+        for (uint32_t i = 0; i < r->part_count && !late; i++)
+                late = r->parts[i].job_template && r->parts[i].job_template->late_count;
+        return late;
 }
 
 bool history_file_slice(struct core *c, uint64_t budget)
 {
         for (struct request *r = c->requests->unfiled ? c->requests->first : NULL; r; r = r->next) {
-                struct event e = {.type = EVENT_FILED, .request = r->id};
-                const struct set *unfiled = &request_cold(r)->unfiled;
-                uint64_t first, end;
+                uint64_t rows = budget, left;
 
-                if (set_count(unfiled) == 0)
-                        continue;
-                for (uint64_t at = 0; budget && set_run(unfiled, at, &first, &end); at = end) {
-                        if (end - first > budget)
-                                end = first + budget;
-                        set_add_range(&e.members, first, end);
-                        budget -= end - first;
+                /* What a row takes is known when one has been made, and the next ones may be longer. */
+                if (set_count(&request_cold(r)->unfiled) && may_be_long(r))
+                        rows = 1;
+                while (budget && (left = set_count(&request_cold(r)->unfiled)) > 0) {
+                        uint64_t steps = core_steps(c), cost;
+
+                        rows = rows < left ? rows : left;
+                        file_some(c, r, rows);
+                        cost = rows + (core_steps(c) - steps) / ROW_STEPS;
+                        budget -= cost < budget ? cost : budget;
+                        rows = budget * rows / cost < rows * ROWS_MORE ? budget * rows / cost
+                                                                       : rows * ROWS_MORE;
+                        rows = rows ? rows : 1;
                 }
-                core_emit(c, &e, NULL);
-                event_deinit(&e);
                 if (budget == 0)
                         return true;
         }

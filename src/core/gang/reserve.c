@@ -22,6 +22,7 @@
 #define CLASSES_STEP   4u                  /* most classes for which a place is searched in one step */
 #define QUEUES_SLICE   500u                /* queues examined for one class in a step */
 #define PLACES_TRIED   32u                 /* of these, queues evaluated in full */
+#define STEPS_SLICE    50000u              /* steps of expressions after which fewer are examined */
 #define IDLE           0.03                /* fraction of a queue's processors by which debt is repaid */
 #define IDLE_MOST_MS   (6 * 3600 * 1000.0) /* most idle time of the whole queue for one reservation */
 #define START_SLACK_MS 30000 /* from the match until a job's own time begins: accepting, staging */
@@ -268,6 +269,7 @@ void reserve_class_gone(struct core *c, struct job_class *k)
 static bool is_hungry(struct core *c, const struct job_class *k)
 {
         return !k->reserved && !k->job_template->meta.wanted &&
+               account_may_evaluate(k->account, c->steady_ms) &&
                c->steady_ms - k->given_ms >= reserve_after_ms(c) &&
                k->reserve_round != c->reservations->round && charge_room(k, k->draws, NULL) > 0 &&
                !k->draws_bad;
@@ -386,10 +388,11 @@ static void reserve_for(struct core *c, struct job_class *k)
 {
         struct place *found = mem_array(NULL, QUEUES_SLICE, sizeof(*found));
         size_t at = c->reservations->at, n = 0;
+        uint64_t steps = core_steps(c);
         unsigned looked = 0;
         void *value;
 
-        while (looked < QUEUES_SLICE) {
+        while (looked < QUEUES_SLICE && core_steps(c) - steps < STEPS_SLICE) {
                 if (!map_next(c->agents, &at, NULL, &value)) {
                         at = 0;
                         break;
@@ -403,7 +406,7 @@ static void reserve_for(struct core *c, struct job_class *k)
         c->reservations->at = at;
         if (n > 1)
                 qsort(found, n, sizeof(*found), by_start);
-        for (size_t i = 0; i < n && i < PLACES_TRIED; i++) {
+        for (size_t i = 0; i < n && i < PLACES_TRIED && core_steps(c) - steps < 2 * STEPS_SLICE; i++) {
                 struct ad *whole = queue_whole_ad(c, found[i].queue);
                 bool yes = queue_would_take(c, k->ad, whole);
 
@@ -413,6 +416,7 @@ static void reserve_for(struct core *c, struct job_class *k)
                         break;
                 }
         }
+        account_evaluated(k->account, c->steady_ms, core_steps(c) - steps);
         if (at == 0)
                 k->reserve_round = c->reservations->round; /* all queues were examined: other classes' turn */
         eval_reset(&c->eval);

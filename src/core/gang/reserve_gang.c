@@ -1,13 +1,15 @@
 /* Simulates each company of queues (one, those of a group, or all) forward: as attempts end each queue has
  * room for more members, until the whole gang fits. The company where it fits soonest is chosen. */
 #include "base/mem.h"
+#include "core/accounts/share.h"
 #include "core/gang/gang.h"
 #include "core/gang/reserve.h"
 #include "core/model/core_parts.h"
 #include "core/model/gang_rule.h"
 #include "core/model/suits.h"
 
-#define TIMELINES_MAX 500u /* most queues that are evaluated in full */
+#define TIMELINES_MAX 500u    /* most queues that are evaluated in full */
+#define STEPS_MAX     200000u /* steps of expressions after which no more queues are examined */
 
 struct capacity_timeline {
         struct queue *queue;
@@ -104,10 +106,13 @@ static void add_queues(struct core *c, struct job_class *k, struct simulation *p
 {
         size_t n;
         struct core_agent **agents = agents_sorted(c, &n);
+        uint64_t steps = core_steps(c);
 
         for (size_t i = 0; i < n; i++)
-                for (struct queue *q = agents[i]->queues; q && p->timeline_count < TIMELINES_MAX; q = q->next)
+                for (struct queue *q = agents[i]->queues;
+                     q && p->timeline_count < TIMELINES_MAX && core_steps(c) - steps < STEPS_MAX; q = q->next)
                         add_queue(c, k, q, p);
+        account_evaluated(k->account, c->steady_ms, core_steps(c) - steps);
         free(agents);
         eval_reset(&c->eval);
 }

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/pack.h"
+#include "core/accounts/share.h"
 #include "core/data/data_state.h"
 #include "core/events/apply.h"
 #include "core/gang/gang.h"
@@ -13,6 +14,7 @@
 #include "core/lifecycle/lots.h"
 #include "core/lifecycle/nodes.h"
 #include "core/lifecycle/policy.h"
+#include "core/lifecycle/retention.h"
 #include "core/model/core_parts.h"
 #include "core/model/pending_match.h"
 
@@ -310,6 +312,8 @@ bool core_result(struct core *c, const char *agent, const struct core_result *sa
         struct request *r = request_find(c, said->request);
         struct job *j = attempt_of(r, agent, said->member, said->fence);
         struct core_result bounded = *said, *res = &bounded;
+        uint64_t steps = core_steps(c);
+        struct account *account;
         struct exit_decision d;
         struct lots_end lots;
         struct event e = {
@@ -344,6 +348,7 @@ bool core_result(struct core *c, const char *agent, const struct core_result *sa
                         core_checkpoint(c, agent, res);
                 e.outputs = STR_NONE;
         }
+        account = j->account;
         policy_exit(c, r, j, res, &d);
         if (j->state == JOB_VACATING && j->goal == JOB_COMPLETED && (res->signaled || res->exit_code))
                 e.outcome = CORE_KILLED; /* the exit status would say nothing about the program */
@@ -353,8 +358,12 @@ bool core_result(struct core *c, const char *agent, const struct core_result *sa
         e.reason = str_of(d.reason);
         set_add(&e.members, res->member);
         lots_end_find(c, j, res, &lots);
+        c->retention->later = !account_may_evaluate(account, c->steady_ms);
         core_emit(c, &e, NULL);
+        c->retention->later = false;
         lots_end_emit(c, &lots);
         event_deinit(&e);
+        /* Policies and the row of history: jobs of an owner whose ends take long start less often. */
+        account_evaluated(account, c->steady_ms, core_steps(c) - steps);
         return true;
 }

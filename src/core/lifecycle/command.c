@@ -214,6 +214,22 @@ static uint64_t act_on_request(struct core *c, struct request *r, const struct c
         return n;
 }
 
+int core_members_recorded(struct core *c, uint64_t request, struct set *to)
+{
+        struct request *r = request_find(c, request);
+        void *value;
+
+        if (!r)
+                return CORE_UNKNOWN;
+        for (size_t at = 0; r->jobs && idmap_next(r->jobs, &at, NULL, &value);) {
+                const struct job *j = value;
+
+                if (job_state_is_idle(j->state) || j->state == JOB_HELD)
+                        set_add(to, j->member);
+        }
+        return 0;
+}
+
 int core_act(struct core *c, const struct core_command *cmd, uint64_t *ret_affected, struct err *err)
 {
         struct request *r = request_find(c, cmd->request);

@@ -6,6 +6,8 @@
 #include "core/model/core_parts.h"
 #include "core/query.h"
 
+#define END_STEPS 50000u /* of rows of history written in one call when a lease ends */
+
 void delegations_init(struct core *c)
 {
         c->delegations = mem_new(struct delegations);
@@ -26,18 +28,56 @@ bool delegation_keeps_results(const struct request *r)
 
 /* ---- leases */
 
-static void end_lease(struct core *c, struct request *r)
+static void remove_members(struct core *c, const struct request *r, const struct set *members)
 {
-        struct event e = {.type = EVENT_LEASE_ENDED, .request = r->id};
         const struct core_command remove = {
                 .action = CORE_ACT_REMOVE,
                 .request = r->id,
+                .members = members,
                 .reason = STR("the submitter's lease ended: nothing was heard of it")};
         uint64_t affected;
 
+        core_act(c, &remove, &affected, NULL);
+}
+
+/* Removes idle and held jobs that were matched before, whose rows of history are written with the removal and
+ * may be long: all, or until core_steps is `until`. Returns whether none is left. */
+static bool remove_recorded(struct core *c, const struct request *r, uint64_t until)
+{
+        struct set left = {0};
+        uint64_t most = 1;
+        bool none;
+
+        core_members_recorded(c, r->id, &left);
+        while (set_count(&left) && core_steps(c) < until) {
+                struct set some = {0};
+
+                SET_FOREACH (&left, m) {
+                        if (set_count(&some) == most)
+                                break;
+                        set_add(&some, (uint32_t)m);
+                }
+                remove_members(c, r, &some);
+                set_remove_all(&left, &some);
+                set_deinit(&some);
+                most *= 2;
+        }
+        none = set_count(&left) == 0;
+        set_deinit(&left);
+        return none;
+}
+
+/* Returns false if it is to be called again. */
+static bool end_lease(struct core *c, struct request *r, uint64_t until)
+{
+        struct event e = {.type = EVENT_LEASE_ENDED, .request = r->id};
+
+        if (!remove_recorded(c, r, until))
+                return false;
         core_emit(c, &e, NULL);
         event_deinit(&e);
-        core_act(c, &remove, &affected, NULL);
+        remove_members(c, r, NULL);
+        return true;
 }
 
 /* Returns whether anything depends on the lease. */
@@ -48,6 +88,7 @@ static bool lease_counts(const struct request *r)
 
 int64_t delegations_tick(struct core *c)
 {
+        uint64_t until = core_steps(c) + END_STEPS;
         int64_t next = INT64_MAX;
 
         for (size_t i = 0; i < c->delegations->count; i++) {
@@ -57,7 +98,7 @@ int64_t delegations_tick(struct core *c)
                 if (!lease_counts(r))
                         continue;
                 if (end <= c->steady_ms)
-                        end_lease(c, r);
+                        next = end_lease(c, r, until) ? next : 0;
                 else if (end - c->steady_ms < next)
                         next = end - c->steady_ms;
         }

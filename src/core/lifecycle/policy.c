@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "classad/print.h"
+#include "core/accounts/share.h"
 #include "core/classes/job_class.h"
 #include "core/classes/member_ad.h"
 #include "core/data/label.h"
@@ -58,12 +59,49 @@ static void say_policy(struct core *c, struct exit_decision *d, const struct ad 
         buf_deinit(&text);
 }
 
+/* Limits of the steps of one job's on_exit_* policies together; and once its account has used up its share of
+ * the core's time (account_evaluated), since jobs may end by the thousand and cannot wait for an answer. */
+#define EXIT_STEPS       5000u
+#define EXIT_STEPS_SPENT 200u
+
+/* Evaluates the policies of an ended job in its ad. */
+static void ask_exit(struct core *c, const struct ad *ad, struct exit_decision *d)
+{
+        const struct attributes *a = &c->attr;
+        uint64_t overruns = c->eval.overruns;
+        struct value v;
+
+        eval_attr(&c->eval, ad, NULL, a->OnExitHold, &v);
+        if (value_is_true(&v)) {
+                d->next = JOB_HELD;
+                say_policy(c, d, ad, a->OnExitHold, a->OnExitHoldReason, a->OnExitHoldSubCode, "true",
+                           CORE_HOLD_POLICY);
+                return;
+        }
+        if (c->eval.overruns == overruns && !ad_find(ad, a->OnExitRemove))
+                return;
+        if (c->eval.overruns == overruns)
+                eval_attr(&c->eval, ad, NULL, a->OnExitRemove, &v);
+        if (c->eval.overruns != overruns) {
+                decision_set(d, JOB_HELD, CORE_HOLD_POLICY_UNDEFINED, 0,
+                             STR("its on_exit_* policies take too long to evaluate: submit it with simpler "
+                                 "ones"));
+        } else if (v.type == VALUE_UNDEFINED || v.type == VALUE_ERROR || v.type == VALUE_STRING) {
+                d->next = JOB_HELD;
+                say_policy(c, d, ad, a->OnExitRemove, 0, 0,
+                           v.type == VALUE_UNDEFINED ? "undefined" : "an error", CORE_HOLD_POLICY_UNDEFINED);
+        } else if (!value_is_true(&v)) {
+                d->next = JOB_IDLE;
+                say_policy(c, d, ad, a->OnExitRemove, 0, 0, "false: it runs again", 0);
+        }
+}
+
 static void decide_exit(struct core *c, const struct request *r, const struct job *j,
                         const struct core_result *res, struct exit_decision *d)
 {
         const struct attributes *a = &c->attr;
         struct ad *ad = member_ad(c, r, j->member, j);
-        struct value v;
+        uint32_t steps_max = c->eval.steps_max;
         int64_t started = res->started_ms ? res->started_ms : j->started_ms, wall = j->wall_ms;
 
         if (res->ended_ms > started && started)
@@ -77,23 +115,11 @@ static void decide_exit(struct core *c, const struct request *r, const struct jo
         ad_set_real(ad, a->RemoteWallClockTime, (double)wall / 1000);
         ad_set_integer(ad, a->JobStatus, 2);
         decision_set(d, JOB_COMPLETED, 0, 0, STR(""));
-        eval_attr(&c->eval, ad, NULL, a->OnExitHold, &v);
-        if (value_is_true(&v)) {
-                d->next = JOB_HELD;
-                say_policy(c, d, ad, a->OnExitHold, a->OnExitHoldReason, a->OnExitHoldSubCode, "true",
-                           CORE_HOLD_POLICY);
-        } else if (ad_find(ad, a->OnExitRemove)) {
-                eval_attr(&c->eval, ad, NULL, a->OnExitRemove, &v);
-                if (v.type == VALUE_UNDEFINED || v.type == VALUE_ERROR || v.type == VALUE_STRING) {
-                        d->next = JOB_HELD;
-                        say_policy(c, d, ad, a->OnExitRemove, 0, 0,
-                                   v.type == VALUE_UNDEFINED ? "undefined" : "an error",
-                                   CORE_HOLD_POLICY_UNDEFINED);
-                } else if (!value_is_true(&v)) {
-                        d->next = JOB_IDLE;
-                        say_policy(c, d, ad, a->OnExitRemove, 0, 0, "false: it runs again", 0);
-                }
-        }
+        c->eval.steps_max = account_may_evaluate(j->account, c->steady_ms) ? EXIT_STEPS : EXIT_STEPS_SPENT;
+        eval_share(&c->eval);
+        ask_exit(c, ad, d);
+        eval_share_end(&c->eval);
+        c->eval.steps_max = steps_max;
         eval_reset(&c->eval);
         ad_free(ad);
 }
@@ -209,8 +235,10 @@ static void periodic_act(struct core *c, struct request *r, uint32_t member, con
         struct event e = {.request = r->id};
         uint64_t overruns = c->eval.overruns, steps = c->eval.steps_all;
 
+        eval_share(&c->eval); /* one limit for all policies of a job */
         if (!t->periodic_over)
                 periodic_decide(c, j, ad, &d);
+        eval_share_end(&c->eval);
         c->policies->steps += c->eval.steps_all - steps;
         if (c->eval.overruns != overruns || c->policies->steps > c->policies->steps_max)
                 t->periodic_over = true;

@@ -6,6 +6,9 @@
 #define LOOK_SLICE 100u /* evaluations in one call */
 #define LOOK_STEPS 200u /* steps that count as one more evaluation */
 
+/* Limit of the steps of one evaluation: there may be one for each end of a job. */
+#define LEAVE_STEPS 5000u
+
 static bool ends(const struct event *e)
 {
         switch (e->type) {
@@ -27,11 +30,14 @@ void retention_mark(struct core *c, struct event *e)
 static bool wants_to_stay(struct core *c, const struct request *r, uint32_t member)
 {
         struct ad *ad = member_ad(c, r, member, request_job(r, member));
+        uint32_t steps_max = c->eval.steps_max;
         struct value v;
         bool stays;
 
+        c->eval.steps_max = LEAVE_STEPS;
         eval_attr(&c->eval, ad, NULL, c->attr.LeaveJobInQueue, &v);
         stays = value_is_true(&v);
+        c->eval.steps_max = steps_max;
         eval_reset(&c->eval);
         ad_free(ad);
         return stays;
@@ -55,12 +61,12 @@ static uint64_t look_at(struct core *c, struct request *r, const struct set *mem
         uint64_t m;
 
         for (m = set_next(members, from); m != SET_END && *budget; m = set_next(members, m + 1)) {
-                uint64_t steps = c->eval.steps_all;
+                uint64_t steps = core_steps(c);
                 unsigned took;
 
                 if (!wants_to_stay(c, r, (uint32_t)m))
                         set_add(&gone, (uint32_t)m);
-                took = 1 + (unsigned)((c->eval.steps_all - steps) / LOOK_STEPS);
+                took = 1 + (unsigned)((core_steps(c) - steps) / LOOK_STEPS);
                 *budget -= took < *budget ? took : *budget;
         }
         emit_gone(c, r, &gone);
@@ -73,7 +79,7 @@ void retention_look(struct core *c, const struct event *e)
         struct request *r = e->stays ? request_find(c, e->request) : NULL;
         struct set mine = {0};
 
-        if (!r || set_count(&request_cold(r)->left) == 0)
+        if (!r || c->retention->later || set_count(&request_cold(r)->left) == 0)
                 return;
         set_copy(&mine, &request_cold(r)->left); /* the smaller set: events may have a million members */
         set_keep_all(&mine, &e->members);

@@ -11,12 +11,14 @@
  */
 #pragma once
 #include "core/model/names.h"
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Maximum number of such records; jobs that end beyond it do not stay. */
 #define RETENTION_MAX 200000u
 
 struct retention {
+        bool later; /* the jobs that the next event ends are looked at by retention_tick only */
         int64_t due_ms;
         uint64_t request, member; /* position at which the slice continues; 0: no round in progress */
 };

@@ -12,7 +12,8 @@
 
 #define ANN STR("ann@lab")
 
-static uint64_t submit_leased(struct core *c, uint64_t lease_ms, bool hold_results)
+static uint64_t submit_some(struct core *c, uint64_t lease_ms, bool hold_results, uint64_t steps,
+                            const char *mine)
 {
         static unsigned char serial = 100;
         struct submission s = {.owner = ANN,
@@ -25,11 +26,18 @@ static uint64_t submit_leased(struct core *c, uint64_t lease_ms, bool hold_resul
         uint64_t id;
 
         s.uuid[0] = ++serial;
-        p->steps = 2;
+        p->steps = steps;
         submission_add_attribute(p, STR("Requirements"), STR("true"), false);
+        if (mine)
+                submission_add_attribute(p, STR("Mine"), str_of(mine), true);
         assert_int_equal(core_submit(c, &s, false, &id, &existing, NULL), 0);
         submission_deinit(&s);
         return id;
+}
+
+static uint64_t submit_leased(struct core *c, uint64_t lease_ms, bool hold_results)
+{
+        return submit_some(c, lease_ms, hold_results, 2, NULL);
 }
 
 static void later(struct core *c, int64_t ms)
@@ -64,6 +72,42 @@ static void test_what_is_not_renewed_is_removed(void **state)
         assert_int_equal(request_state(request_find(c, id), 1), JOB_REMOVED);
         assert_int_equal(core_request_renew(c, id, ANN, 0, &err), CORE_INVALID);
         assert_non_null(strstr(err.text, "has ended"));
+        assert_null(core_check(c));
+}
+
+/* A hundred jobs that were tried and are held, with long texts: they are removed in slices. */
+static void test_many_are_removed(void **state)
+{
+        struct core *c = *state;
+        BUF_CLEANUP struct buf mine = {0};
+        struct core_request view;
+        uint64_t id;
+
+        buf_char(&mine, '"');
+        for (unsigned i = 0; i < 500000; i++)
+                buf_char(&mine, 'a');
+        buf_addz(&mine, "$(Process)\"");
+        id = submit_some(c, 60000, false, 150, buf_z(&mine));
+        offer(c, "n1", "[ Cpus = 200; Memory = 1; Disk = 1 ]");
+        while (core_match(c))
+                ;
+        for (uint32_t m = 0; m < 100; m++) {
+                const struct core_result r = {.request = id,
+                                              .member = m,
+                                              .fence = 1,
+                                              .outcome = CORE_NOT_STARTED,
+                                              .reason = STR("no")};
+
+                assert_true(core_result(c, "n1", &r));
+        }
+        later(c, 60000);
+        assert_int_equal(core_request_get(c, id, &view), 0);
+        assert_in_range(view.counts.removed, 1, 20);
+        assert_false(request_cold(request_find(c, id))->delegation.lease_over);
+        while (core_tick(c) == 0)
+                ;
+        assert_int_equal(core_request_get(c, id, &view), 0);
+        assert_int_equal(view.counts.removed, 150);
         assert_null(core_check(c));
 }
 
@@ -216,6 +260,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_what_is_not_renewed_is_removed, bare_core,
                                                 bare_core_free),
+                cmocka_unit_test_setup_teardown(test_many_are_removed, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_a_shorter_or_longer_term, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_results_are_kept_until_they_are_taken, bare_core,
                                                 bare_core_free),

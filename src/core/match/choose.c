@@ -26,12 +26,12 @@ static bool agree(struct core *c, const struct job_class *k, const struct queue 
 
 static bool fits_and_agrees(struct core *c, struct job_class *k, struct queue *q, struct need *ret_need)
 {
-        uint64_t steps = c->eval.steps_all, overruns = c->eval.overruns;
+        uint64_t steps = core_steps(c), overruns = c->eval.overruns;
         bool yes;
 
         need_of(c, k, k->ad, q->ad, ret_need);
         yes = need_fits(c, ret_need, q) && reserve_allows(c, k, q, ret_need) && agree(c, k, q);
-        if (c->eval.steps_all - steps > OVERRUN_ORDINARY || c->eval.overruns != overruns)
+        if (core_steps(c) - steps > OVERRUN_ORDINARY || c->eval.overruns != overruns)
                 overrun_looked(c, k, q, steps, overruns);
         return yes && !k->overrun && q->paused_until_ms <= c->steady_ms;
 }
@@ -85,7 +85,7 @@ double choose_cost(struct core *c, const struct part *p, uint32_t member, const 
 
 struct candidate choose_worth(struct core *c, struct job_class *k, struct queue *q)
 {
-        uint64_t steps = c->eval.steps_all, overruns = c->eval.overruns;
+        uint64_t steps = core_steps(c), overruns = c->eval.overruns;
         struct candidate found = {
                 .queue = q,
                 .rank = k->has_rank ? match_rank(&c->eval, k->ad, q->ad) : 0,
@@ -141,7 +141,7 @@ static double wish_met(struct core *c, const struct queue *q, const struct job_c
 
 struct liked choose_liking(struct core *c, struct queue *q, struct job_class *k, size_t turn)
 {
-        uint64_t steps = c->eval.steps_all, overruns = c->eval.overruns;
+        uint64_t steps = core_steps(c), overruns = c->eval.overruns;
         struct liked l = {
                 .job_class = k,
                 .rank = q->has_rank ? match_rank(&c->eval, q->ad, k->ad) : 0,

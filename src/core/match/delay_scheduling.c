@@ -5,6 +5,7 @@
 #include "core/data/inputs.h"
 #include "core/estimate/busy.h"
 #include "core/match/matching.h"
+#include "core/match/overrun.h"
 #include "core/match/policy.h"
 #include "core/model/core_parts.h"
 #include "core/model/pending_match.h"
@@ -149,13 +150,17 @@ bool delay_scheduling_waits(struct core *c, struct job_class *k, const struct bu
 {
         const struct part *p = request_part_at(b->request, b->part);
         int64_t longest = longest_wait(c, p);
+        uint64_t steps = core_steps(c);
         struct queue *best;
         struct place_wait *w;
 
         if (policy_of(c, p)->placement != CORE_PLACE_COST || longest <= 0 ||
             (!c->data->files && !c->data->inflight) || !p->inputs)
                 return false;
+        if (!overrun_may_look(c, k))
+                return false;
         best = best_busy(c, k, b, member, q, longest);
+        overrun_charge(c, k, steps);
         w = best ? wait_get(c, b->request, member) : place_wait_of(b->request, member);
         if (!w)
                 return false;

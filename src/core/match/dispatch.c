@@ -37,6 +37,10 @@
 /* Dispatching a member takes as long as this many looks at a pair. */
 #define GIVE_LOOKS 8u
 
+/* A member that lacks a value is charged this many steps, whatever its expressions take: there may be a
+ * million such members, which no offer limits. */
+#define UNFILLED_STEPS (ACCOUNT_STEPS_FREE + 100u)
+
 struct group {
         struct job_class *job_class;
         struct bucket *bucket;
@@ -79,7 +83,7 @@ static uint32_t next_fence(const struct core *c, const struct job *j)
 static bool member_allowed(struct core *c, struct job_class *k, struct queue *q, const struct request *r,
                            uint32_t member)
 {
-        uint64_t steps = c->eval.steps_all, overruns = c->eval.overruns;
+        uint64_t steps = core_steps(c), overruns = c->eval.overruns;
         struct ad *ad;
         bool yes;
 
@@ -133,14 +137,22 @@ static enum add fill_in(struct core *c, struct group *g, uint32_t member, const 
         const struct request *r = g->bucket->request;
         const struct part *p = request_part_at(r, g->bucket->part);
         bool first = set_count(&g->members) == 0;
+        uint64_t steps = core_steps(c);
         BUF_CLEANUP struct buf text = {0};
         enum fill_result result;
 
         if (!fill_wanted(p) || (!first && g->same_values))
                 return ADD_DONE;
+        if (!g->gang &&
+            !overrun_may_look(c, g->job_class)) /* a gang's members were charged by dispatch_wanted */
+                return ADD_FULL;
         result = fill_member(c, r, p, member, g->queue, need, &text);
-        if (result == FILL_MISSING || result == FILL_MISSING_SAME)
+        if (!g->gang)
+                overrun_charge(c, g->job_class, steps);
+        if (result == FILL_MISSING || result == FILL_MISSING_SAME) {
+                account_evaluated(g->job_class->account, c->steady_ms, UNFILLED_STEPS);
                 return leave_unfilled(g, member, buf_view(&text), result == FILL_MISSING_SAME);
+        }
         if (!first && !str_eq(buf_view(&text), buf_view(&g->values)))
                 return ADD_FULL;
         if (first)
@@ -522,16 +534,21 @@ static uint64_t dispatch_groups(struct core *c, struct job_class *k, struct queu
                                   .queue = q,
                                   .most = most - given,
                                   .fits = what == DISPATCH_FITTING && passed.n == 0 && given == 0};
-                uint64_t n;
+                uint64_t n, steps = core_steps(c);
+                bool drawn = g.bucket && !charge_draws(c, k, q, &g.draws, NULL), paid;
 
-                if (!g.bucket || charge_draws(c, k, q, &g.draws, NULL))
+                paid = drawn && group_is_paid(c, &g);
+                overrun_charge(c, k, steps);
+                if (!drawn)
                         break;
-                if (group_is_paid(c, &g))
+                if (paid)
                         group_fill(c, &g, what);
                 n = set_count(&g.members);
                 given += n;
+                steps = core_steps(c);
                 if (n)
                         group_hand_out(c, &g);
+                overrun_charge(c, k, steps);
                 n += set_count(&g.unfilled);
                 if (set_count(&g.unfilled))
                         group_hold_unfilled(c, &g);
@@ -572,13 +589,18 @@ bool dispatch_wanted(struct core *c, const struct bucket *b, uint32_t member, st
         BUF_CLEANUP struct buf text = {0};
         enum fill_result filled;
         struct need need;
+        uint64_t steps;
 
         if (!member_allowed(c, b->job_class, q, b->request, member) || !cost_reaches(c, p, member, q))
                 return false;
         if (!fill_wanted(p))
                 return true;
+        if (!overrun_may_look(c, b->job_class))
+                return false;
+        steps = core_steps(c);
         need_of(c, b->job_class, b->job_class->ad, q->ad, &need);
         filled = fill_member(c, b->request, p, member, q, &need, &text);
+        overrun_charge(c, b->job_class, steps);
         return filled != FILL_MISSING && filled != FILL_MISSING_SAME;
 }
 

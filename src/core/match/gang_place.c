@@ -19,6 +19,7 @@
 #include "core/match/choose.h"
 #include "core/match/dispatch.h"
 #include "core/match/matching.h"
+#include "core/match/overrun.h"
 #include "core/model/core_parts.h"
 #include "core/model/gang_rule.h"
 #include "core/model/pending_match.h"
@@ -456,24 +457,26 @@ static bool can_draw(struct core *c, const struct placing *where, size_t n)
 /* Returns whether reservations of others allow all members at their places at once. */
 static bool others_allow(struct core *c, const struct placing *where, size_t n)
 {
+        struct need *needs = mem_array(NULL, n, sizeof(*needs));
         bool yes = true;
 
         for (size_t i = 0; i < n && yes; i++) {
-                const struct job_class *k = where[i].bucket->job_class;
-                struct need all, one;
+                struct job_class *k = where[i].bucket->job_class;
+                uint64_t steps = core_steps(c);
+                struct need all;
 
-                need_of(c, k, k->ad, where[i].queue->ad, &all);
+                need_of(c, k, k->ad, where[i].queue->ad, &needs[i]);
+                overrun_charge(c, k, steps);
+                all = needs[i];
                 for (size_t b = 0; b < i; b++) {
                         if (where[b].queue != where[i].queue)
                                 continue;
-                        k = where[b].bucket->job_class;
-                        need_of(c, k, k->ad, where[b].queue->ad, &one);
-                        all.cpus += one.cpus;
-                        all.memory_mib += one.memory_mib;
+                        all.cpus += needs[b].cpus;
+                        all.memory_mib += needs[b].memory_mib;
                 }
-                k = where[i].bucket->job_class;
                 yes = !reserve_may_keep(k, where[i].queue) || reserve_allows(c, k, where[i].queue, &all);
         }
+        free(needs);
         return yes;
 }
 

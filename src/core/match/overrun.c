@@ -13,10 +13,6 @@
 
 /* Steps beyond the ordinary ones that count as a look at another pair. */
 #define LOOK_STEPS 2u
-/* ACCOUNT_STEPS is what the expressions of one account's jobs may take in a second; looks of at most
- * ORDINARY_STEPS are not counted. */
-#define ORDINARY_STEPS 64u
-#define ACCOUNT_STEPS  400000u
 
 static struct ad *literals(const struct core *c, const struct ad *ad)
 {
@@ -71,32 +67,26 @@ static bool is_jobs_fault(struct core *c, const struct job_class *k, const struc
 
 bool overrun_may_look(struct core *c, struct job_class *k)
 {
-        struct account *a = k->account;
-
         if (c->eval.arena.used > CORE_EVAL_BYTES_MAX)
                 eval_reset(&c->eval);
-        if (!a || a->eval_steps <= ACCOUNT_STEPS || a->eval_second != c->steady_ms / 1000)
+        if (account_may_evaluate(k->account, c->steady_ms))
                 return true;
         k->kept_back = c->matching->any_kept_back = true;
         return false;
 }
 
-static void charge(struct core *c, struct account *a, uint64_t steps)
+void overrun_charge(struct core *c, struct job_class *k, uint64_t steps)
 {
-        if (a->eval_second != c->steady_ms / 1000)
-                a->eval_steps = 0;
-        a->eval_second = c->steady_ms / 1000;
-        a->eval_steps += steps;
+        uint64_t took = core_steps(c) - steps;
+
+        if (took > OVERRUN_ORDINARY)
+                c->matching->looks += (took - OVERRUN_ORDINARY) / LOOK_STEPS;
+        account_evaluated(k->account, c->steady_ms, took);
 }
 
 void overrun_looked(struct core *c, struct job_class *k, struct queue *q, uint64_t steps, uint64_t overruns)
 {
-        uint64_t took = c->eval.steps_all - steps;
-
-        if (took > OVERRUN_ORDINARY)
-                c->matching->looks += (took - OVERRUN_ORDINARY) / LOOK_STEPS;
-        if (k->account && took > ORDINARY_STEPS)
-                charge(c, k->account, took - ORDINARY_STEPS);
+        overrun_charge(c, k, steps);
         if (c->eval.overruns == overruns || k->overrun || q->paused_until_ms > c->steady_ms)
                 return;
         overrun_say(c, &k->overrun_why);

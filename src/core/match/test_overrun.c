@@ -224,6 +224,222 @@ static void test_below_the_limit(void **state)
         check_held(c, first, "not held");
 }
 
+/* As an attribute: a list whose sum takes some `count` steps. */
+static void list_of_ones(struct buf *out, unsigned count)
+{
+        buf_addz(out, "{ 1");
+        for (unsigned i = 1; i < count; i++)
+                buf_addz(out, ", 1");
+        buf_addz(out, " }");
+}
+
+static void text_of(struct buf *out, size_t n)
+{
+        buf_char(out, '"');
+        while (n-- > 0)
+                buf_char(out, 'a');
+        buf_char(out, '"');
+}
+
+/* A hundred jobs that run at n1. */
+static struct request *run_hundred(struct core *c, const char *const *attributes)
+{
+        struct request *r = submit(c, NULL, 100, attributes);
+
+        offer(c, "n1", "[Cpus=200; TotalCpus=200; Memory=100000; Disk=100000]");
+        while (core_match(c))
+                ;
+        assert_int_equal(request_state(r, 99), JOB_MATCHED);
+        return r;
+}
+
+/* Many jobs end at once, and the policies of each take long: together they take their account's part of a
+ * second, and what that leaves is too little for the others, which are held. Another account's policies are
+ * evaluated, and these again when the account has paid back what it took. */
+static void test_ends(void **state)
+{
+        static const char *const names[] = {"OnExitHold", "OnExitRemove"};
+        struct core *c = *state;
+        BUF_CLEANUP struct buf many = {0};
+
+        list_of_ones(&many, 4500);
+        for (size_t i = 0; i < 2; i++) {
+                struct request *r = run_hundred(
+                        c, (const char *const[]){names[i], i == 0 ? "sum(MY.Many) < 0" : "sum(MY.Many) > 0",
+                                                 "Many", buf_z(&many), NULL});
+                uint64_t before = c->eval.steps_all, id = r->id;
+                uint32_t held;
+
+                for (uint32_t m = 0; m < 100; m++)
+                        ended(c, "n1", id, m);
+                assert_in_range(c->eval.steps_all - before, 200000, 450000);
+                r = request_find(c, id);
+                held = (uint32_t)set_count(&request_cold(r)->held);
+                assert_in_range(held, 1, 60);
+                assert_true(strstr(request_job(r, 99)->hold_reason, "on_exit_* policies take too long"));
+                core_withdraw(c, "n1", "default");
+                buf_reset(&bare_assigned);
+                pass_time(c, 5000);
+        }
+        assert_null(core_check(c));
+}
+
+/* One that is past the limit is not ignored, whichever of the two it is. */
+static void test_an_end_past_the_limit(void **state)
+{
+        static const char *const names[] = {"OnExitHold", "OnExitRemove"};
+        struct core *c = *state;
+
+        for (size_t i = 0; i < 2; i++) {
+                struct request *r =
+                        submit(c, NULL, 1, (const char *const[]){names[i], BAD, "Long", HALF, NULL});
+                char agent[] = {'n', (char)('1' + i), 0};
+
+                offer(c, agent, ordinary);
+                core_match(c);
+                ended(c, agent, r->id, 0);
+                check_held(c, r->id, "its on_exit_* policies take too long");
+        }
+}
+
+/* A million jobs lack a value, each another one, and nothing but the account bounds how many of them a pass
+ * looks at. */
+static void test_values_that_are_missing(void **state)
+{
+        struct core *c = *state;
+        struct request *r = request_find(
+                c, test_submit(c, "ann@lab", 1000000,
+                               (const char *const[]){"Args", "\"$$([NoSuch + ProcId])\"", NULL}));
+        uint64_t other = test_submit(c, "bob@lab", 1, simple), held;
+        BUF_CLEANUP struct buf expect = {0};
+
+        offer(c, "n1", ordinary);
+        for (unsigned i = 0; i < 1000 && core_match(c); i++)
+                ;
+        held = set_count(&request_cold(r)->held);
+        assert_in_range(held, 1000, 10000);
+        buf_printf(&expect, "n1/default %llu 0\n", (unsigned long long)other);
+        assert_string_equal(buf_z(&bare_assigned), buf_z(&expect));
+        offer(c, "n2", ordinary);
+        pass_time(c, 1000);
+        for (unsigned i = 0; i < 1000 && core_match(c); i++)
+                ;
+        assert_in_range(set_count(&request_cold(r)->held), held + 1000, 20000);
+        assert_null(core_check(c));
+}
+
+/* Values that take long to find out are charged; too many of one job, and too long ones, are none. */
+static void test_values_that_take_long(void **state)
+{
+        struct core *c = *state;
+        BUF_CLEANUP struct buf many = {0}, text = {0}, long_one = {0};
+        struct request *r;
+        uint64_t before;
+
+        list_of_ones(&many, 5000);
+        text_of(&long_one, 100000);
+        r = submit(c, NULL, 1000,
+                   (const char *const[]){"Args", "\"$$([sum(MY.Many) + sum(MY.Many) + ProcId])\"", "Many",
+                                         buf_z(&many), NULL});
+        offer(c, "n1", "[Cpus=2000; TotalCpus=2000; Memory=1000000; Disk=1000000]");
+        before = c->eval.steps_all;
+        for (unsigned i = 0; i < 1000 && core_match(c); i++)
+                ;
+        assert_in_range(c->eval.steps_all - before, 390000, 450000);
+        assert_in_range(dispatch_under_way(r), 10, 250);
+        core_withdraw(c, "n1", "default");
+        assert_int_equal(core_act(c, &(struct core_command){.action = CORE_ACT_REMOVE, .request = r->id},
+                                  &before, NULL),
+                         0);
+        pass_time(c, 5000);
+        for (unsigned i = 0; i < 2; i++) {
+                buf_reset(&text);
+                buf_char(&text, '"');
+                for (unsigned n = 0; n < (i ? 1 : 20000); n++)
+                        if (i)
+                                buf_addz(&text, "$$([MY.Long])");
+                        else
+                                buf_printf(&text, "$$(None%u:x)", n);
+                buf_char(&text, '"');
+                r = submit(c, NULL, 1,
+                           (const char *const[]){"Args", buf_z(&text), "Long", buf_z(&long_one), NULL});
+                before = core_steps(c);
+                offer(c, "n2", ordinary);
+                core_match(c);
+                assert_in_range(core_steps(c) - before, 0, 50000);
+                check_held(c, r->id, "Cannot expand $$ expression (");
+        }
+}
+
+/* The search for a place to reserve asks some of a hundred places, and goes on with the others later. */
+static void test_places_to_reserve(void **state)
+{
+        struct core *c = *state;
+        BUF_CLEANUP struct buf many = {0};
+        uint64_t before;
+
+        list_of_ones(&many, 10000);
+        test_submit(
+                c, "ann@lab", 1,
+                (const char *const[]){"RequestCpus", "sum(MY.Many) * 0 + 50", "Many", buf_z(&many), NULL});
+        for (unsigned i = 0; i < 100; i++) {
+                char agent[8];
+
+                snprintf(agent, sizeof(agent), "n%u", i);
+                offer(c, agent, "[Cpus=1; TotalCpus=64; Memory=100; Disk=100]");
+        }
+        for (unsigned n = 0; n < 31; n++) { /* ann's job is before bob's, and fits nowhere */
+                if (n == 30)
+                        test_submit(c, "bob@lab", 100, simple);
+                for (unsigned i = 0; i < 1000 && core_match(c); i++)
+                        ;
+                pass_time(c, 1000);
+        }
+        core_clock(c, c->now_ms + 30000, c->steady_ms + 30000);
+        before = core_steps(c);
+        core_tick(c);
+        assert_in_range(core_steps(c) - before, 30000, 150000);
+}
+
+static size_t longest_row;
+
+static void on_row(void *arg, const struct past_job *f)
+{
+        (void)arg;
+        longest_row = f->data.n > longest_row ? f->data.n : longest_row;
+        assert_true(str_search(f->data, STR("Mine = undefined")) >= 0);
+        assert_true(str_search(f->data, STR("Short = \"x")) >= 0);
+}
+
+/* Rows of jobs that have long texts of their own are made in smaller slices, and do not have these. */
+static void test_long_rows_of_history(void **state)
+{
+        struct core *c = *state;
+        BUF_CLEANUP struct buf text = {0};
+        struct request *r;
+        uint64_t n, before;
+
+        text_of(&text, 500000);
+        text.p[text.n - 1] = '$';
+        buf_addz(&text, "(Process)\"");
+        r = submit(c, NULL, 1000,
+                   (const char *const[]){"~Mine", buf_z(&text), "~Short", "\"x$(Process)\"", NULL});
+        c->world.history = on_row;
+        assert_int_equal(
+                core_act(c, &(struct core_command){.action = CORE_ACT_REMOVE, .request = r->id}, &n, NULL),
+                0);
+        assert_int_equal(n, 1000);
+        for (unsigned i = 0; i < 3; i++) {
+                before = core_steps(c);
+                core_tick(c);
+                assert_in_range(core_steps(c) - before, 20000, 150000);
+        }
+        assert_in_range(c->requests->unfiled, 900, 999);
+        pass_time(c, 1);
+        assert_int_equal(c->requests->unfiled, 0);
+        assert_in_range(longest_row, 100, 10000);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -233,6 +449,12 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_periodic, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_periodic_of_many, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_below_the_limit, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_ends, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_an_end_past_the_limit, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_values_that_are_missing, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_values_that_take_long, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_places_to_reserve, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_long_rows_of_history, bare_core, bare_core_free),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,7 +38,9 @@ struct core {
         struct symbols *symbols;
         struct attributes attr;
         struct eval eval;
-        uint64_t late_steps; /* work of part_expand, which counts like steps of evaluations */
+        /* Work beside evaluations that counts like their steps: texts that are expanded, filled in and
+         * written to rows of history, and nodes of graphs that are looked up. */
+        uint64_t late_steps;
         int64_t now_ms, steady_ms;
 
         struct requests *requests;         /* model/request.h */

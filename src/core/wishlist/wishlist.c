@@ -254,6 +254,7 @@ static void look_at_class(struct making *m, const struct job_class *k)
         size_t shapes = m->s->plan.shape_count;
         MEM_CLEANUP bool *fits = mem_zalloc((shapes + 1) * sizeof(*fits));
         struct plan_demand d = {.jobs = k->idle, .account = account_of(k), .suits = fits};
+        uint64_t before;
         struct need need;
 
         if (c->now_ms - job_class_first_bucket(k)->request->submitted_ms < m->s->wait_ms)
@@ -262,7 +263,10 @@ static void look_at_class(struct making *m, const struct job_class *k)
                 m->w->left_out += k->idle;
                 return;
         }
+        before = c->eval.steps_all;
         need_of(c, k, k->ad, m->ads[0], &need);
+        if (k->account)
+                k->account->wished.steps += c->eval.steps_all - before;
         eval_reset(&c->eval);
         d.need = (struct plan_room){need.cpus, need.memory_mib, need.disk_kib};
         d.slots = slots_of(m, k, k->idle);
