@@ -27,6 +27,19 @@ def test_on_exit_hold(shared):
     shared.cli("rm", str(request))
 
 
+def test_many_that_have_run_are_removed(shared):
+    """Some at a time, and of those that are named only."""
+    request = shared.submit(sh("true", on_exit_hold="true", queue="queue 30"))
+    wait_until(lambda: shared.api("GET", f"/v1/requests/{request}")["held"] == 30)
+    gone = shared.api("POST", "/v1/actions", {"action": "remove", "constraint": f"ClusterId == {request} && ProcId % 2 == 0"})
+    assert gone["affected"] == 15
+    gone = shared.api("POST", "/v1/actions", {"action": "remove", "ids": [f"{request}.1-19"]})
+    assert gone["affected"] == 10
+    assert shared.api("GET", f"/v1/requests/{request}")["held"] == 5
+    assert shared.api("POST", "/v1/actions", {"action": "remove", "ids": [str(request)]})["affected"] == 5
+    wait_until(lambda: len(shared.history(request)) == 30)
+
+
 def test_on_exit_remove_false_runs_again(shared):
     request = shared.submit(sh(f"echo x >>{shared.work}/again; exit 1", on_exit_remove="NumJobStarts >= 3"))
     shared.wait(request, code=1)

@@ -17,6 +17,7 @@
 
 #define NOT_RUNNING_MAX (1u << 20) /* bytes of that list */
 #define EDIT_SLICE      20000u     /* members edited in one slice */
+#define RECORDS_FEW     8u         /* jobs that were matched before, removed in one go */
 
 static const struct {
         const char *name;
@@ -53,6 +54,8 @@ struct act {
         uint64_t member;
         struct constraint filter;
         int64_t end_ns;
+        struct set records; /* jobs that are still to be removed, one by one; and whether these are all */
+        bool last_records;
 };
 
 static bool to_running(const struct act *x)
@@ -65,6 +68,7 @@ static void actions_state_free(void *arg)
         struct act *x = arg;
 
         ids_deinit(&x->ids);
+        set_deinit(&x->records);
         buf_deinit(&x->passed_over);
         buf_deinit(&x->changes);
         constraint_deinit(&x->filter);
@@ -204,6 +208,52 @@ static bool choose_slice(struct act *x, const struct id *id, uint64_t count, str
         return end == count;
 }
 
+/* A job that was matched before has its row of history written with its removal, which takes long if it has
+ * long texts. Sets those apart from the members to remove (*members, NULL: all), if there are more than a
+ * few. *ret_others: the others, which *members is then. */
+static void set_records_apart(struct server *s, struct act *x, uint64_t request, uint64_t count,
+                              const struct set **members, struct set *ret_others)
+{
+        core_members_recorded(s->core, request, &x->records);
+        if (*members)
+                set_keep_all(&x->records, *members);
+        if (set_count(&x->records) <= RECORDS_FEW) {
+                set_deinit(&x->records);
+                return;
+        }
+        if (*members)
+                set_copy(ret_others, *members);
+        else
+                set_add_range(ret_others, 0, count);
+        set_remove_all(ret_others, &x->records);
+        *members = ret_others;
+}
+
+/* Removes jobs that were set apart, until the slice ends: each time twice as many, since it is not known how
+ * long one takes. */
+static void remove_records(struct server *s, struct act *x, const struct core_command *cmd)
+{
+        struct core_command one = *cmd;
+        uint64_t most = 1;
+
+        do {
+                struct set some = {0};
+                uint64_t affected = 0;
+
+                SET_FOREACH (&x->records, m) {
+                        if (set_count(&some) == most)
+                                break;
+                        set_add(&some, (uint32_t)m);
+                }
+                one.members = &some;
+                core_act(s->core, &one, &affected, NULL);
+                x->affected += affected;
+                set_remove_all(&x->records, &some);
+                set_deinit(&some);
+                most *= 2;
+        } while (set_count(&x->records) && clock_mono_ns() < x->end_ns);
+}
+
 /* Returns whether the caller may act on the owner's jobs. An edited command runs as its owner, so an edit
  * needs more rights than other actions. */
 static bool may(const struct call *c, struct str owner)
@@ -211,6 +261,13 @@ static bool may(const struct call *c, struct str owner)
         const struct act *x = c->state;
 
         return x->action == CORE_ACT_EDIT ? call_may_run_as(c, owner) : call_may(c, owner);
+}
+
+/* The next slice begins with another request. Jobs that were set apart may have been removed by others. */
+static void begin_request(struct act *x)
+{
+        x->member = 0;
+        set_deinit(&x->records);
 }
 
 /* Returns whether this id is done. */
@@ -227,7 +284,7 @@ static bool act_on(struct server *s, struct call *c, const struct id *id)
                 .owner = c->role == ROLE_USER ? str_of(c->who) : STR_NONE,
         };
         struct core_request r;
-        struct set chosen = {0};
+        struct set chosen = {0}, others = {0};
         struct err err = {0};
         uint64_t affected = 0;
         bool all = true;
@@ -240,6 +297,10 @@ static bool act_on(struct server *s, struct call *c, const struct id *id)
                 fail_one(c, id, "there are not so many jobs in this request");
                 return true;
         }
+        if (set_count(&x->records)) {
+                remove_records(s, x, &cmd);
+                return x->last_records && set_count(&x->records) == 0;
+        }
         x->found += x->member == 0;
         if (x->filter.expr) {
                 all = choose(s, x, id, r.counts.jobs, &chosen);
@@ -248,7 +309,10 @@ static bool act_on(struct server *s, struct call *c, const struct id *id)
                 all = choose_slice(x, id, r.counts.jobs, &chosen);
                 cmd.members = &chosen;
         }
-        if (cmd.members != &chosen || set_count(&chosen)) {
+        if (x->action == CORE_ACT_REMOVE)
+                set_records_apart(s, x, id->request, r.counts.jobs, &cmd.members, &others);
+        x->last_records = all;
+        if ((cmd.members != &chosen && cmd.members != &others) || set_count(cmd.members)) {
                 int rc = core_act(s->core, &cmd, &affected, &err);
 
                 if (rc != 0 && x->action == CORE_ACT_EDIT) {
@@ -263,7 +327,8 @@ static bool act_on(struct server *s, struct call *c, const struct id *id)
                         note_passed_over(s, x, id, cmd.members);
         }
         set_deinit(&chosen);
-        return all;
+        set_deinit(&others);
+        return all && set_count(&x->records) == 0;
 }
 
 static void finish(struct call *c)
@@ -297,7 +362,7 @@ static void act_on_jobs(struct server *s, struct call *c)
                 if (x->ids.count) {
                         if (act_on(s, c, &x->ids.items[x->at])) {
                                 x->at++;
-                                x->member = 0;
+                                begin_request(x);
                         }
                         done = x->at == x->ids.count;
                         continue;
@@ -305,7 +370,7 @@ static void act_on_jobs(struct server *s, struct call *c)
                 if (x->request == 0 || core_request_get(s->core, x->request, &r) != 0 ||
                     (r.finished_ms && !r.counts.left) || !may(c, r.owner) || act_on(s, c, &any)) {
                         x->request = core_request_next(s->core, x->request);
-                        x->member = 0;
+                        begin_request(x);
                 }
                 done = x->request == 0;
         }
