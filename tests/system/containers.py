@@ -174,7 +174,7 @@ class Docker:
 
     def stop(self):
         for name in self.names():
-            self("rm", "--force", name)
+            self("rm", "--force", name, code=None)  # one may be on its way
         self.process.terminate()
         self.process.wait(90)
         subprocess.run(["umount", f"{self.folder}/exec/netns/default"], stderr=subprocess.DEVNULL, check=False)

@@ -803,7 +803,7 @@ def test_a_container_in_drovers_own_folder(instance):
 ENGINE = """#!/bin/sh
 # The engine, in whose start another job of the same user has its moment: it runs the script of that job, once.
 case " $* " in *" run "*) if mv {base}/moment.sh {base}/now.sh 2>/dev/null; then sh {base}/now.sh "$@" >{base}/moment.log 2>&1; fi ;; esac
-exec {podman} "$@"
+exec {engine} "$@"
 """
 REPLACED = "was replaced|the job's folder is gone"
 # what another job does between the agent's look at a name and the engine's: the name, and how the job would see a key
@@ -823,21 +823,25 @@ def contained(one, script, **more):
     return sh(script, **{key: value for key, value in text.items() if value})
 
 
-@pytest.fixture
-def moments(instance):
+@pytest.fixture(params=["podman"])
+def moments(instance, request):
     """An instance whose engine gives another job its moment."""
-    with containers.engine_with_image(instance.base) as engine:
+    name = request.param
+    with containers.engine_with_image(instance.base, name) as engine:
         instance.engine = engine
         instance.env.update(engine.env, PATH=f"{instance.base}/bin:{os.environ['PATH']}")
         os.mkdir(f"{instance.base}/bin")
-        with open(f"{instance.base}/bin/podman", "w", encoding="utf-8") as f:
-            f.write(ENGINE.format(base=instance.base, podman=shutil.which("podman")))
-        os.chmod(f"{instance.base}/bin/podman", 0o755)
+        with open(f"{instance.base}/bin/{name}", "w", encoding="utf-8") as f:
+            f.write(ENGINE.format(base=instance.base, engine=shutil.which(name)))
+        if name != "podman":
+            os.symlink("/bin/false", f"{instance.base}/bin/podman")
+        os.chmod(f"{instance.base}/bin/{name}", 0o755)
         instance.up()
         wait_until(lambda: instance.agents("connected"))
         yield instance
 
 
+@pytest.mark.parametrize("moments", ["podman", "docker"], indirect=True)
 def test_names_are_replaced_as_a_container_starts(moments, long):
     """What the engine mounts is what the agent has looked at, or the job's program does not begin."""
     one = moments
@@ -879,6 +883,7 @@ def test_variables_of_a_job_do_not_say_what_its_container_shows(moments):
         assert not one.exists("out") or "PRIVATE KEY" not in one.read("out")
 
 
+@pytest.mark.parametrize("moments", ["podman", "docker"], indirect=True)
 def test_a_command_in_a_container_checks_the_mounts_too(moments):
     """drover exec may come before the container's first process has checked them, which another job of the same user can stop."""
     one = moments

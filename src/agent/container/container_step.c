@@ -298,7 +298,7 @@ static int take_input(const struct attempt *at, struct run_spec *spec, struct co
         return 0;
 }
 
-/* Has drover-init compare the mounts with what was looked at; podman takes another init than its own. */
+/* Has drover-init compare the mounts with what was looked at, as the container's init. */
 static int use_init(struct container_step *c, struct container_job *job, struct err *err)
 {
         int r = program_find("drover-init", &c->init, err);
@@ -372,7 +372,7 @@ int container_step_start(struct attempt *at, const struct job_step *step, struct
                 .self_removing = !local || pw,
         };
         r = mounts_find(at, &job, &c->mounts, err);
-        if (r == 0 && c->mounts.seen.n && h->engine == CONTAINER_PODMAN)
+        if (r == 0 && c->mounts.seen.n && h->engine != CONTAINER_APPTAINER)
                 r = use_init(c, &job, err);
         if (r == 0)
                 r = take_input(at, spec, c, err);
@@ -423,7 +423,7 @@ int container_step_exec(struct attempt *at, struct run_spec *spec, const struct 
                                                    .argc = exec->argc,
                                                    .env = &c->words,
                                                    .input = exec->fd >= 0,
-                                                   .init = h->engine == CONTAINER_PODMAN && env_is_ours(at),
+                                                   .init = env_is_ours(at),
                                                    .terminal = exec->terminal},
                        &c->argv);
         containers_environment(at, &c->envp);

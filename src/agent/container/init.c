@@ -1,4 +1,4 @@
-/* drover-init: the first process of a container that podman makes for a job.
+/* drover-init: the first process of a container that podman or docker makes for a job.
  *
  *   drover-init -- PROGRAM ARGUMENT...
  *
@@ -13,12 +13,12 @@
  * takes in orphans, and ends as the program does, by which the kernel ends all other processes of the
  * container.
  *
- * A command in a container that runs already (podman exec) is started by this program as well, which then is
- * not the first process: it checks the same mounts and becomes the command. So a command that is started
- * before the first process has checked them sees nothing either.
+ * A command in a container that runs already (podman exec, docker exec) is started by this program as well,
+ * which then is not the first process: it checks the same mounts and becomes the command. So a command that
+ * is started before the first process has checked them sees nothing either.
  *
- * Diagnostics: a line on standard error. Exit code 125 after "Error: ", as podman's own failures, if a mount
- * is another one; 127 after "ERROR (drover-init): " if the program cannot be executed.
+ * Diagnostics: a line on standard error. Exit code 125 after "Error: ", as the engine's own failures, if a
+ * mount is another one; 127 after "ERROR (drover-init): " if the program cannot be executed.
  *
  * It is linked statically: the container has the image's libraries, or none.
  */

@@ -5,8 +5,9 @@
  * covered with empty ones, and each folder on the path to them is also mounted onto itself, so that a job
  * cannot rename it (rename(2): EBUSY) to uncover a hidden folder.
  *
- * All mounts are opened here and checked by their descriptors. An engine opens the names again; in podman's
- * containers drover-init (init.c) then compares the mounted files with those that were checked here.
+ * All mounts are opened here and checked by their descriptors. An engine opens the names again; in
+ * containers of podman and docker drover-init (init.c) then compares the mounted files with those that were
+ * checked here.
  */
 #pragma once
 #include "agent/model/attempt.h"

@@ -152,7 +152,7 @@ bool container_passes(struct str words)
 
 static const char *const engine_heads[][3] = {
         [CONTAINER_PODMAN] = {"Error: ", NULL},
-        [CONTAINER_DOCKER] = {"docker: ", NULL},
+        [CONTAINER_DOCKER] = {"docker: ", "Error: ", NULL}, /* the latter is drover-init's */
         [CONTAINER_APPTAINER] = {"FATAL: ", "ERROR  : ", NULL},
 };
 /* errors of the inits that start the program */

@@ -275,6 +275,24 @@ static void user(const struct container_host *h, const struct container_job *j, 
         container_add_word(out, "--security-opt=label=disable"); /* SELinux would deny access to the mounts */
 }
 
+/* docker puts an init of its own under this name, unless the job mounts another file there. */
+#define DOCKER_INIT "/sbin/docker-init"
+
+static int docker_only(const struct container_job *j, struct args *out, struct err *err)
+{
+        int r = j->init ? mountable(j->init, err) : 0;
+
+        if (r == 0 && j->init) {
+                container_add_word(out, "--volume");
+                addf(out, "%s:" DOCKER_INIT ":ro", j->init);
+        }
+        if (j->init && j->seen)
+                add_all(out, j->seen);
+        if (j->gpus)
+                addf(out, "--gpus=\"device=%s\"", j->gpus);
+        return r;
+}
+
 static void podman_only(const struct container_host *h, const struct container_job *j, struct args *out)
 {
         container_add_word(out, "--log-driver=none");
@@ -328,8 +346,10 @@ static int start_oci(const struct container_settings *s, const struct container_
                 addf(out, "--workdir=%s", workdir(j));
         if (h->engine == CONTAINER_PODMAN)
                 podman_only(h, j, out);
-        else if (j->gpus)
-                addf(out, "--gpus=\"device=%s\"", j->gpus);
+        else
+                r = docker_only(j, out, err);
+        if (r < 0)
+                return r;
         if (!h->in_place)
                 limits(j, out);
         if (j->env_file)

@@ -110,8 +110,8 @@ struct container_job {
         bool override_entrypoint;
         char *const *argv;       /* argv[0] is ignored */
         const struct args *env;  /* arguments made by container_environment */
-        const char *init;        /* podman: program to be the container's init; NULL: the engine's own */
-        const struct args *seen; /* podman: arguments for that init, NULL: none */
+        const char *init;        /* program to be the container's init; NULL: the engine's own */
+        const struct args *seen; /* arguments for that init, NULL: none */
         const char *env_file;    /* path of the file made by container_environment */
         unsigned uid, gid;
         bool one_id; /* rootless podman whose user has no subordinate ids: uid 0 in the container is the user

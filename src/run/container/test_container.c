@@ -167,7 +167,7 @@ static void test_init(void **state)
 static void test_docker(void **state)
 {
         struct container_settings s;
-        ARGS_CLEANUP struct args a = {0};
+        ARGS_CLEANUP struct args a = {0}, seen = {0};
         struct container_job j = job();
 
         (void)state;
@@ -181,6 +181,22 @@ static void test_docker(void **state)
                    "--security-opt=no-new-privileges --security-opt=label=disable --volume /s/box:/s/box "
                    "--workdir=/s/box --gpus=\"device=0,1\" --memory=1048576 --memory-swap=1048576 "
                    "--cpu-shares=2560 docker.io/library/tool:1 /bin/tool 'a b' --c");
+        args_add(&seen, STR("--env"));
+        args_add(&seen, STR("DROVER_MOUNT_0=1:2:/s/box"));
+        j.gpus = NULL;
+        j.init = "/usr/bin/drover-init";
+        j.seen = &seen;
+        assert_int_equal(container_start(&s, &docker, &j, &a, NULL), 0);
+        expect(&a, "docker run --init --interactive --pull always --rm --name=drover-0-1.2.3.0 "
+                   "--label=org.drover.agent=uuid --user=7:8 --cap-drop=all "
+                   "--security-opt=no-new-privileges --security-opt=label=disable --volume /s/box:/s/box "
+                   "--workdir=/s/box --volume /usr/bin/drover-init:/sbin/docker-init:ro --env "
+                   "DROVER_MOUNT_0=1:2:/s/box --memory=1048576 --memory-swap=1048576 "
+                   "--cpu-shares=2560 docker.io/library/tool:1 /bin/tool 'a b' --c");
+        j.init = "/usr/b:n/drover-init";
+        assert_int_equal(container_start(&s, &docker, &j, &a, NULL), -EINVAL);
+        args_deinit(&a);
+        a = (struct args){0};
         container_remove(&s, CONTAINER_DOCKER, "x", &a);
         expect(&a, "docker rm --force --volumes x");
         container_list(&s, CONTAINER_DOCKER, "uuid", &a);
