@@ -498,15 +498,18 @@ def test_what_a_submit_prints_is_checked(liars):
 
 @attempt
 def test_names_in_an_accounting_are_no_lines(liars):
-    """Slurm's sacct prints names with their line ends: it is asked for our own jobs only, and another's job of our number is not
-    believed."""
+    """Slurm's sacct prints names with their line ends: it is asked for our own jobs only, for less of a name than makes a line, and
+    another's job of our number is not believed."""
     one, = liars([Slurm])
     one.run()
-    one.put("past", f"17|FAILED|x\n17|TIMEOUT|another\n17|OUT_OF_MEMORY|{one.name()}y\n")
+    lines = [("17", "FAILED", "x"), ("17", "TIMEOUT", "another"), ("17", "OUT_OF_MEMORY", f"{one.name()}y"),
+             ("99", "COMPLETED", f"x\n17|CANCELLED|{one.name()}"), ("99", "COMPLETED", f"x\n17 CANCELLED {one.name()}")]
+    one.put("past", "".join(f"{number:<40} {state:<30} {name:<30}\n" for number, state, name in lines))
     one.lie('cat "$HOSTILE/past"', "sacct")
     one.put("status", one.system.jobs((99, "another", "RUNNING", ME, "None")))
     wait_until(lambda: one.calls("sacct"))
-    assert all(f"--user={ME}" in call and "--allusers" not in call for call in one.calls("sacct"))
+    for call in one.calls("sacct"):
+        assert f"--user={ME}" in call and "--allusers" not in call and "--format=JobID%-40,State%-30,JobName%-30" in call
     one.ends_well()
 
 

@@ -285,19 +285,29 @@ static bool slurm_is_answer(struct str out)
         return false;
 }
 
-/* Reads "17_3|COMPLETED|name", "18|CANCELLED by 1000|name". */
+/* The width of sacct's columns. They are wider than what is printed of a name, so that the rest of a name
+ * with a newline in it has nothing where a line has its state. */
+#define PAST_ID    "40"
+#define PAST_STATE "30"
+
+/* Reads "17_3       COMPLETED         name", "18        CANCELLED by 1000     name", each field in its
+ * column. */
 static void past_read(struct str out, batch_take_fn *take, void *arg)
 {
-        struct str line, field[3], state;
+        const size_t state_at = 40 + 1, name_at = state_at + 30 + 1;
+        struct str line, native, name, reason, state;
         bool stopped;
 
         while (out.n && str_cut(&out, '\n', &line)) {
-                if (fields(line, field, 3) != 3 || !field[2].n)
+                native = str_trim(str_head(line, state_at));
+                reason = str_trim(str_head(str_skip(line, state_at), name_at - state_at));
+                name = str_trim(str_skip(line, name_at));
+                if (!native.n || !reason.n || !name.n)
                         continue;
-                str_cut(&field[1], ' ', &state);
-                take(arg, &(struct batch_line){.native = field[0],
-                                               .name = field[2],
-                                               .reason = field[1],
+                str_cut(&reason, ' ', &state);
+                take(arg, &(struct batch_line){.native = native,
+                                               .name = name,
+                                               .reason = reason,
                                                .phase = slurm_phase_of(state, &stopped)});
         }
 }
@@ -307,10 +317,11 @@ static void slurm_past(struct batch_call *c, const char *user, const char *nativ
         BUF_CLEANUP struct buf b = {0};
 
         buf_printf(&b, "--jobs=%s", natives);
-        batch_words_add(c, STR("sacct --noheader --parsable2 --allocations --format=JobID,State,JobName"));
+        batch_words_add(c, STR("sacct --noheader --allocations --format=JobID%-" PAST_ID ",State%-" PAST_STATE
+                               ",JobName%-" NAME_MAX_PRINTED));
         batch_word_add(c, buf_z(&b));
         buf_reset(&b);
-        buf_printf(&b, "--user=%s", user); /* names of other users' jobs could imitate lines about ours */
+        buf_printf(&b, "--user=%s", user);
         batch_word_add(c, buf_z(&b));
 }
 

@@ -82,8 +82,21 @@ static void slurm_lines(void **state)
                     "17|N/A|CANCELLED|  |None|me\n17|N/A|CANCELLED||None|me\n17|CANCELLED|n\n",
                     "17 drover-1-2 0 (Resources) me\n17_3 a.sh 1 (None) me\n5_0 a.sh 7 (BadConstraints) me\n"
                     "5_0 a.sh 2 (NonZeroExitCode) you\n9 n 4 (TimeLimit) me\n17 n 1 (None) me\n");
-        assert_read(batch_slurm.past_read, "17_3|CANCELLED by 1000|n\n17|OUT_OF_MEMORY|n\n",
-                    "17_3 n 3 (by 1000)\n17 n 5 ()\n");
+}
+
+/* Of a name with a newline thirty characters are printed, which do not reach the column of the state. */
+static void slurm_past_lines(void **state)
+{
+        BUF_CLEANUP struct buf out = {0};
+
+        (void)state;
+        buf_printf(&out, "%-40s %-30s %-30s\n%-40s %-30s %-30s\n", "17_3", "CANCELLED by 1000", "n", "17",
+                   "OUT_OF_MEMORY", "n");
+        buf_printf(&out, "%-40s %-30s %-30s\n%-40s %-30s %-30s\n", "19", "COMPLETED",
+                   "x\n18|FAILED|drover-1-2", "19", "COMPLETED", "x\n18 FAILED n");
+        buf_addz(&out, "17|FAILED|n\n\n17\n");
+        assert_read(batch_slurm.past_read, buf_z(&out),
+                    "17_3 n 3 (by 1000)\n17 n 5 ()\n19 x 2 ()\n19 x 2 ()\n");
 }
 
 static void slurm_answers(void **state)
@@ -494,6 +507,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(tasks_may_have_several_nodes),
                 cmocka_unit_test(slurm_lines),
+                cmocka_unit_test(slurm_past_lines),
                 cmocka_unit_test(slurm_answers),
                 cmocka_unit_test(slurm_quotes),
                 cmocka_unit_test(slurm_asks_for_resources),
