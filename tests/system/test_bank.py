@@ -119,6 +119,23 @@ def test_the_eleven_steps(instance):
     assert [s["at_ms"] is not None for s in instance.json("log", "--trace", str(waits))["steps"]] == [True] * 3 + [False] * 8
 
 
+def test_what_jobs_would_cost_is_quoted(instance):
+    """drover quote has what the bank would reserve, at each place and for all jobs; and nothing where no account pays."""
+    settings(instance, "empty: hold\n  without_account: free")
+    instance.server()
+    agents.start(instance, CONFIG)
+    agents.queues(instance, 1)
+    opened(instance)
+    instance.write("job.sub", sh("true", queue="queue 3", **OWN))
+    quote = instance.json("quote", "job.sub")
+    assert (quote["credits"], [p["credits"] for p in quote["places"] if "credits" in p]) == (600, [600])  # 100 and 100 s each
+    openapi.check_answer("POST", "/v1/quote", 200, quote)
+    assert "the bank would reserve 600 credits" in instance.cli("quote", "job.sub") and "CREDITS" in instance.cli("quote", "job.sub")
+    instance.write("free.sub", sh("true"))
+    assert instance.json("quote", "free.sub")["credits"] == 0
+    assert account(instance)["held"] == 0
+
+
 def test_a_project_that_runs_out(instance):
     """None is lost: those that can be paid for run, the others are held and say why; a deposit and a release let them go on."""
     settings(instance)

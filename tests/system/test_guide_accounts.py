@@ -26,9 +26,11 @@ def test_the_guide(instance):
                            timeout=LIMIT, check=False)
         assert p.returncode == 0, script + p.stdout
         said.append(p.stdout)
-    assert "grant 17" in said[2] and "charge" in said[2] and "withdraws what it cost" in said[2]
-    assert "course" in said[3]
-    assert "reserves the best place" in said[4] and "prefer = cost" in said[4]
+    assert "would reserve 600 credits" in said[2]
+    assert "grant 17" in said[3] and "charge" in said[3] and "withdraws what it cost" in said[3]
+    assert "course" in said[4]
+    assert "reserves the best place" in said[5] and "prefer = cost" in said[5]
+    assert "ask for a deposit" in said[8] and "charge" in said[9]
     account = instance.json("bank", "balance", "physics")
     assert account["charged"] > 2 and account["held"] == 0
-    assert "physics" in instance.read("bill.html") and "physics" in said[5]
+    assert "physics" in instance.read("bill.html") and "physics" in said[6]

@@ -13,7 +13,7 @@ def test_quote_keeps_nothing(drover):
     assert place["verdict"] in ("fits", "busy") and place["cost"]["run_ms"] == 60000 and place["cost"]["run_known"]
     assert place["end_ms"] - place["start_ms"] >= 60000
     assert quote["end_ms"] - quote["start_ms"] >= 60000
-    assert "3 jobs: the first would start" in drover.cli("quote", "job.sub")
+    assert "3 jobs: the first would start" in drover.cli("quote", "job.sub") and "CREDITS" not in drover.cli("quote", "job.sub")
     assert drover.api("GET", "/v1/requests?all=1")["requests"] == []
     assert drover.submit(text) == 1, "no number was used up"
 

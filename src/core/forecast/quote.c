@@ -2,7 +2,9 @@
 
 #include <math.h>
 
+#include "bank/bank.h"
 #include "base/mem.h"
+#include "core/billing/billing.h"
 #include "core/data/cost.h"
 #include "core/data/inputs.h"
 #include "core/estimate/estimate.h"
@@ -106,6 +108,23 @@ static int64_t set_start(struct core_quoting *x, uint64_t *ret_slots)
         return start_ms;
 }
 
+static int64_t times(int64_t amount, uint64_t jobs)
+{
+        return amount > BANK_AMOUNT_MAX / (int64_t)jobs ? BANK_AMOUNT_MAX : amount * (int64_t)jobs;
+}
+
+/* Returns what the bank would reserve for all jobs. */
+static int64_t quote_credits(struct core_quoting *x, const struct bucket *b, const struct queue *q)
+{
+        struct err why;
+        int64_t amount;
+
+        if (!core_bank_is_on(x->core) || !b || !b->job_class ||
+            billing_quote(x->core, b->job_class, q, &amount, &why) != BILLING_YES)
+                return CORE_CREDITS_NONE;
+        return times(amount, x->part.jobs);
+}
+
 static void quote_place(struct core_quoting *x, const struct queue *q, struct core_cost *cost,
                         struct core_quote *ret)
 {
@@ -132,6 +151,7 @@ static void quote_place(struct core_quoting *x, const struct queue *q, struct co
         ret->end_most_ms = ret->end_ms + bounds.most_ms - bounds.half_ms;
         ret->bytes_moved = bytes_moved(c, p, x->part.jobs, q, cost);
         ret->price = open && q->price > 0 ? (double)NAN : cost->price * x->part.jobs;
+        ret->credits = quote_credits(x, b, q);
         x->part.slots += slots;
         note_seat(x, q, ret->start_ms, slots);
         if (!x->part.best.end_ms || ret->end_ms < x->part.best.end_ms)
@@ -190,6 +210,10 @@ static void add_part(struct core_quoting *x)
         ret->jobs += n;
         ret->bytes_moved += x->part.best.bytes_moved;
         ret->price += x->part.best.price;
+        if (x->part.best.credits == CORE_CREDITS_NONE)
+                ret->credits = CORE_CREDITS_NONE;
+        else if (ret->credits != CORE_CREDITS_NONE)
+                ret->credits += x->part.best.credits;
         if (x->part.start_ms && (!ret->start_ms || x->part.start_ms < ret->start_ms))
                 ret->start_ms = x->part.start_ms;
         if (end > ret->end_ms) {

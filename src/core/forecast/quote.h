@@ -7,12 +7,15 @@
 #pragma once
 #include "core/query.h"
 
+#define CORE_CREDITS_NONE (-1)
 struct core_quote { /* for one part at one place, or for the whole request at all suitable places */
         uint64_t jobs;
         int64_t start_ms, end_ms; /* of the first job and of the last one; 0: unknown */
         int64_t end_most_ms;      /* nine in ten would have ended by then; 0: unknown */
         uint64_t bytes_moved;     /* in and out, for all jobs; common inputs count once */
         double price;             /* for all jobs; NAN: unknown */
+        int64_t credits; /* that the bank would reserve for all jobs; CORE_CREDITS_NONE: no account pays, or
+                            no rate has a value there */
 };
 struct core_quote_place {
         uint32_t part;

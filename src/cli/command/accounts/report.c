@@ -204,6 +204,8 @@ static void cell_print(struct buf *out, const struct report *r, struct view g, s
                 view_text(view_get(g, r->keys[column]), out);
         } else if (column < r->key_count + r->kind->count) {
                 m = &metrics[r->kind->shown[column - r->key_count]];
+                if (m == &metrics[ENERGY_KWH] && metric_of(g, ENERGY_KWH) == 0) /* nothing has measured it */
+                        return;
                 buf_printf(out, "%.*f", m->digits, metric_of(g, r->kind->shown[column - r->key_count]));
         } else {
                 hint_print(out, g);

@@ -7,12 +7,17 @@
 #include "cli/terminal/cost.h"
 #include "cli/terminal/human.h"
 
-/* a column only if there are several */
-static const struct table_column columns[] = {
-        {"PART", true, false},   {"AGENT", false, true},
-        {"QUEUE", false, false}, {"START", true, false},
-        {"END", true, false},    {"MOVED", true, false},
-        {"ALL", true, false},    {"REASON", false, true, .wraps = true}};
+/* the first one only if there are several parts; the credits only if a bank has said what it reserves */
+enum { COLUMN_PART, COLUMN_CREDITS = 7, COLUMNS = 9 };
+static const struct table_column columns[COLUMNS] = {[COLUMN_PART] = {"PART", true, false},
+                                                     {"AGENT", false, true},
+                                                     {"QUEUE", false, false},
+                                                     {"START", true, false},
+                                                     {"END", true, false},
+                                                     {"MOVED", true, false},
+                                                     {"ALL", true, false},
+                                                     [COLUMN_CREDITS] = {"CREDITS", true, false},
+                                                     {"REASON", false, true, .wraps = true}};
 
 static void after_cell(struct table *t, int64_t at_ms, int64_t now_ms)
 {
@@ -34,7 +39,18 @@ static bool has_parts(struct view places)
         return false;
 }
 
-static void add_place(struct cli *cli, struct table *t, struct view place, bool parts)
+static bool has_credits(struct view places)
+{
+        struct view place;
+        size_t at = 0;
+
+        while (view_next(places, &at, &place))
+                if (view_there(view_get(place, "credits")))
+                        return true;
+        return false;
+}
+
+static void add_place(struct cli *cli, struct table *t, struct view place, bool parts, bool credits)
 {
         int64_t start_ms = view_integer(view_get(place, "start_ms"), 0);
         struct buf text BUF_CLEANUP = {0};
@@ -55,6 +71,10 @@ static void add_place(struct cli *cli, struct table *t, struct view place, bool 
         if (start_ms)
                 cost_price(&text, view_get(place, "price"));
         table_text(t, start_ms ? buf_view(&text) : STR("-"));
+        if (credits && view_there(view_get(place, "credits")))
+                table_view(t, view_get(place, "credits"));
+        else if (credits)
+                table_text(t, STR("-"));
         table_view(t, view_get(place, "text"));
         table_paint(t, start_ms ? TABLE_GREEN : TABLE_RED);
 }
@@ -88,12 +108,16 @@ static void show_quote(struct cli *cli, struct view quote)
         struct buf out BUF_CLEANUP = {0};
         struct table t TABLE_CLEANUP;
         struct view places = view_get(quote, "places"), place;
-        bool parts = has_parts(places);
-        unsigned from = parts ? 0 : 1;
+        bool parts = has_parts(places), credits = has_credits(places);
+        struct table_column shown[COLUMNS];
+        unsigned count = 0;
         int64_t jobs;
         size_t at = 0;
 
-        table_init(&t, columns + from, sizeof(columns) / sizeof(columns[0]) - from);
+        for (unsigned i = 0; i < COLUMNS; i++)
+                if ((i != COLUMN_PART || parts) && (i != COLUMN_CREDITS || credits))
+                        shown[count++] = columns[i];
+        table_init(&t, shown, count);
         jobs = view_integer(view_get(quote, "jobs"), 0);
         human_count(&out, jobs, "job", "jobs");
         if (view_integer(view_get(quote, "start_ms"), 0) == 0) {
@@ -116,11 +140,14 @@ static void show_quote(struct cli *cli, struct view quote)
                 human_bytes(&out, view_integer(view_get(quote, "bytes_moved"), 0));
                 buf_addz(&out, " would be moved, at ");
                 add_price(&out, view_get(quote, "price"), jobs);
+                if (view_there(view_get(quote, "credits")))
+                        buf_printf(&out, "the bank would reserve %lld credits\n",
+                                   (long long)view_integer(view_get(quote, "credits"), 0));
         }
         cost_unsized_line(&out, places);
         cost_error_line(&out, view_get(quote, "eta_error"));
         while (view_next(places, &at, &place))
-                add_place(cli, &t, place, parts);
+                add_place(cli, &t, place, parts, credits);
         if (table_rows(&t) > 0)
                 buf_char(&out, '\n');
         cli_print_sentences(cli, &out);

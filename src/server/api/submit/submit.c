@@ -189,6 +189,8 @@ static void on_place(void *arg, const struct core_quote_place *p)
                 if (p->quote.end_most_ms)
                         json_kint(j, "end_most_ms", p->quote.end_most_ms);
                 json_kint(j, "bytes_moved", (int64_t)p->quote.bytes_moved);
+                if (p->quote.credits != CORE_CREDITS_NONE)
+                        json_kint(j, "credits", p->quote.credits);
                 write_price(j, p->quote.price);
         }
         json_close(j, '}');
@@ -296,6 +298,8 @@ static void quote_reply(struct server *s, struct call *c)
         write_time(j, "end_ms", q.end_ms);
         write_time(j, "end_most_ms", q.end_most_ms);
         json_kint(j, "bytes_moved", (int64_t)q.bytes_moved);
+        if (q.start_ms && q.credits != CORE_CREDITS_NONE)
+                json_kint(j, "credits", q.credits);
         write_price(j, q.price);
         place_write_error(j, s->core);
         json_close(j, '}');
