@@ -27,7 +27,8 @@ static void fill_files(struct game *g, struct submission_part *p, struct texts *
         buf_printf(&t->files, "\"%s,", game_file_url(game_below(g, GAME_FILES), room));
         buf_printf(&t->files, "%s\"", game_file_url(game_below(g, GAME_FILES), room));
         submission_add_attribute(p, STR("TransferInput"), str_skip(buf_view(&t->files), from), false);
-        add_attribute(p, "TransferInputSizes", "\"100000,200000000\"");
+        /* A placement job that copies more than the store can ever have would never end. */
+        add_attribute(p, "TransferInputSizes", g->space ? "\"100000,2000000\"" : "\"100000,200000000\"");
         if (game_chance(g, 50))
                 add_attribute(p, "BetterPlaceWait", "1");
 }
