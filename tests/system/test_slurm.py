@@ -13,6 +13,7 @@ import pytest
 import agents
 from containers import IMAGE, Podman
 from drover import sh, wait_until
+from users import Site
 
 pytest_plugins = ["batch_systems"]
 
@@ -546,3 +547,20 @@ def test_reservations_are_made_in_slurm_too(instance, alpha):
     wait_until(lambda: "does not take a reservation" in instance.daemons[-1].output())
     wait_until(lambda: instance.json("reserve", "show", str(refused))["state"] == "active")
     instance.cli("reserve", "end", str(refused))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run jobs of several users")
+def test_who_may_use_slurms_reservations_is_said(instance, alpha):
+    """With a map of users the agent's own user runs no jobs, so the local users must be named; and slurmrestd makes no reservations."""
+    site = Site(instance)
+
+    def ends(agent, why):
+        agent.process.wait(60)
+        assert agent.process.returncode != 0 and why in agent.output(), agent.output()
+        instance.daemons.remove(agent)
+
+    def queue(settings):
+        return agents.batch_queues(alpha).replace("poll:", f"{settings}, poll:")
+    ends(site.agent(more=queue("reservations: 'yes'"), wait=False), "must name the local users")
+    for settings, why in (("reservations: 'yes', rest: 'unix:/run/s'", "not by slurmrestd"), ("reservations: 'a b'", "not 'a b'")):
+        ends(agents.start(instance, queue(settings), name="n2"), why)

@@ -90,6 +90,11 @@ int batch_open(const struct runner_kind *kind, const struct batch_system *system
                         "jobs of several users need %s over http, with the token of one who may name others, "
                         "in token_file",
                         system->service->name);
+        if (r == 0 && c->user_commands && batch_setting(&settings, "reservations") &&
+            !strcmp(batch_setting(&settings, "reservations"), "yes"))
+                r = err_set(
+                        err, -EINVAL,
+                        "with `users` the setting reservations must name the local users who may use them");
         if (r < 0)
                 return r;
         struct batch *b = mem_new(struct batch);

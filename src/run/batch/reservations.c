@@ -11,6 +11,7 @@
 #include "run/call/answer.h"
 
 #define RETRY_MS 60000
+#define LIST_MS  60000 /* between two lists, since reservations may be removed there */
 
 struct reservation {
         uint64_t id;
@@ -28,6 +29,7 @@ struct reservations {
         struct args surplus; /* names that the system has and should not have */
         bool ask;            /* the system's list is to be asked for */
         int64_t ask_ms;      /* boot clock: but not before */
+        int64_t listed_ms;   /* boot clock: the last list was read */
 };
 
 struct reservations *batch_reservations_new(void)
@@ -79,6 +81,7 @@ static void on_listed(void *arg, int status, struct str out, struct str errors)
                 return;
         }
         r->ask = false;
+        r->listed_ms = clock_boot_ms();
         for (size_t i = 0; i < r->n; i++)
                 r->v[i].there = false;
         args_deinit(&r->surplus);
@@ -188,7 +191,7 @@ void batch_reserve(struct runner *runner, const struct run_reservation *all, siz
 
         if (!b->system->reserve || !batch_setting(&b->settings, "reservations"))
                 return;
-        *r = (struct reservations){.surplus = before.surplus, .ask = true};
+        *r = (struct reservations){.surplus = before.surplus, .ask = true, .listed_ms = before.listed_ms};
         for (size_t i = 0; i < count; i++) {
                 struct buf name = {0};
                 struct reservation one = {.id = all[i].id,
@@ -228,6 +231,9 @@ const char *batch_reservation_name(const struct batch *b, const char *id)
 
 void batch_reservations_tick(struct batch *b)
 {
-        if (b->reservations->ask || b->reservations->n > 0 || b->reservations->surplus.n > 0)
+        struct reservations *r = b->reservations;
+
+        r->ask |= r->n > 0 && clock_boot_ms() - r->listed_ms > LIST_MS;
+        if (r->ask || r->n > 0 || r->surplus.n > 0)
                 go_on(b);
 }
