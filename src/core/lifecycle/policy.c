@@ -31,6 +31,10 @@ static void decision_set(struct exit_decision *d, enum job_state next, int32_t c
 #define POLICY_STEPS_MAX     200000u
 #define POLICY_STEPS_PER_JOB 100u
 #define POLICY_STEPS         100u
+/* The same limit for all requests of one user, beside POLICY_STEPS_PER_JOB for each evaluation. Jobs that
+ * come later in the round have only POLICY_STEPS_SPENT. */
+#define POLICY_STEPS_OF_ONE 4000000u
+#define POLICY_STEPS_SPENT  200u
 
 /* Sets the reason: "the job attribute OnExitHold (ExitCode > 3) is true". */
 static void say_policy(struct core *c, struct exit_decision *d, const struct ad *ad, symbol policy,
@@ -224,25 +228,43 @@ static void periodic_decide(struct core *c, const struct job *j, const struct ad
         }
 }
 
+/* Counts steps that periodic policies of the owner's jobs took. Returns whether they are too many for one
+ * round. */
+static bool owner_spent(const struct core *c, struct owner *o, uint64_t took)
+{
+        if (o->policy_round != c->policies->round)
+                o->policy_steps = 0;
+        o->policy_round = c->policies->round;
+        o->policy_steps += took > POLICY_STEPS_PER_JOB ? took - POLICY_STEPS_PER_JOB : 0;
+        return o->policy_steps > POLICY_STEPS_OF_ONE;
+}
+
 /* Emits what the policies of one member decide, for all of `members`. */
 static void periodic_act(struct core *c, struct request *r, uint32_t member, const struct set *members)
 {
+        uint64_t began = core_steps(c);
         struct job *j = request_job(r, member);
         enum job_state state = request_state(r, member);
         struct ad *ad = member_ad(c, r, member, j);
-        struct job_template *t = request_part(r, member, NULL)->job_template;
+        struct part *p = request_part(r, member, NULL);
         struct exit_decision d = {.next = state};
         struct event e = {.request = r->id};
         uint64_t overruns = c->eval.overruns, steps = c->eval.steps_all;
+        uint32_t steps_max = c->eval.steps_max;
+        bool spent = owner_spent(c, r->owner, 0), over;
 
+        if (spent)
+                c->eval.steps_max = POLICY_STEPS_SPENT;
         eval_share(&c->eval); /* one limit for all policies of a job */
-        if (!t->periodic_over)
+        if (!p->periodic_over)
                 periodic_decide(c, j, ad, &d);
         eval_share_end(&c->eval);
+        c->eval.steps_max = steps_max;
+        owner_spent(c, r->owner, core_steps(c) - began);
         c->policies->steps += c->eval.steps_all - steps;
-        if (c->eval.overruns != overruns || c->policies->steps > c->policies->steps_max)
-                t->periodic_over = true;
-        if (t->periodic_over && d.next == state && state != JOB_HELD)
+        over = c->eval.overruns != overruns || c->policies->steps > c->policies->steps_max;
+        p->periodic_over |= over && !spent;
+        if ((p->periodic_over || over) && d.next == state && state != JOB_HELD)
                 decision_set(&d, JOB_HELD, CORE_HOLD_POLICY_UNDEFINED, 0,
                              STR("its periodic_* policies take too long to evaluate: submit it with simpler "
                                  "ones"));
@@ -401,6 +423,7 @@ bool policy_periodic_step(struct core *c, unsigned budget)
         }
         periodic_end(c);
         c->policies->request = 0;
+        c->policies->round++;
         return false;
 }
 

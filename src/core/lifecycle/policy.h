@@ -18,6 +18,7 @@ struct policies {
         struct set each;           /* members to be looked at one by one */
         uint64_t member;           /* next member of `each` */
         uint64_t steps, steps_max; /* steps of evaluation for the request in progress: taken, and allowed */
+        uint64_t round;            /* number of rounds that have ended */
 };
 /* Decides the state of a job after the result of its attempt. */
 void policy_exit(struct core *c, struct request *r, struct job *j, const struct core_result *result,

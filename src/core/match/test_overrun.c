@@ -20,6 +20,15 @@ static const char hostile[] =
 static const char reads_the_job[] = "[Cpus=8; TotalCpus=8; Memory=100; Disk=100; Requirements=TARGET.Wanted]";
 static const char *const simple[] = {"RequestCpus", "1", NULL};
 
+/* As an attribute: a list whose sum takes some `count` steps. */
+static void list_of_ones(struct buf *out, unsigned count)
+{
+        buf_addz(out, "{ 1");
+        for (unsigned i = 1; i < count; i++)
+                buf_addz(out, ", 1");
+        buf_addz(out, " }");
+}
+
 static const char *held_because(struct core *c, uint64_t request)
 {
         static char reason[400];
@@ -147,6 +156,57 @@ static void test_periodic(void **state)
         check_held(c, r->id, "its periodic_* policies take too long");
 }
 
+/* Each request stays below its limit, all of one user do not. Another user's policies, of the same text, are
+ * evaluated. */
+static void test_periodic_of_many_requests(void **state)
+{
+        struct core *c = *state;
+        BUF_CLEANUP struct buf many = {0};
+        const char *attributes[] = {
+                "PeriodicHold", "sum(MY.Many) < 0", "Many", NULL, "Requirements", "false", NULL};
+        uint64_t before, held = 0, first = 0, bob;
+
+        list_of_ones(&many, 9000);
+        attributes[3] = buf_z(&many);
+        for (unsigned i = 0; i < 1000; i++) {
+                uint64_t id = test_submit(c, "ann@lab", 1, attributes);
+
+                first = first ? first : id;
+        }
+        bob = test_submit(c, "bob@lab", 1, attributes);
+        core_ready(c);
+        before = c->eval.steps_all;
+        for (unsigned round = 0; round < 3; round++)
+                pass_time(c, 21000);
+        for (uint64_t id = first; id < first + 1000; id++)
+                held += set_count(&request_cold(request_find(c, id))->held);
+        assert_in_range(held, 400, 700);
+        assert_in_range(c->eval.steps_all - before, 8000000, 14000000);
+        check_held(c, bob, "not held");
+        check_held(c, first, "not held");
+        assert_null(core_check(c));
+}
+
+/* The jobs of one request take too long together; one of another user, whose text is the same, does not. */
+static void test_periodic_of_the_same_text(void **state)
+{
+        struct core *c = *state;
+        BUF_CLEANUP struct buf many = {0};
+        const char *attributes[] = {
+                "PeriodicHold", "sum(MY.Many) + ProcId < 0", "Many", NULL, "Requirements", "false", NULL};
+        uint64_t ann, bob;
+
+        list_of_ones(&many, 400);
+        attributes[3] = buf_z(&many);
+        ann = test_submit(c, "ann@lab", 3000, attributes);
+        bob = test_submit(c, "bob@lab", 1, attributes);
+        core_ready(c);
+        for (unsigned round = 0; round < 3; round++)
+                pass_time(c, 21000);
+        assert_in_range(set_count(&request_cold(request_find(c, ann))->held), 1000, 3000);
+        check_held(c, bob, "not held");
+}
+
 /* A policy that names the job's number is asked of each job, some in each call; all get their answer, also
  * when some have ended between two calls. */
 static void test_periodic_of_many(void **state)
@@ -222,15 +282,6 @@ static void test_below_the_limit(void **state)
                 ;
         assert_in_range(c->eval.steps_all - before, 100000, 600000);
         check_held(c, first, "not held");
-}
-
-/* As an attribute: a list whose sum takes some `count` steps. */
-static void list_of_ones(struct buf *out, unsigned count)
-{
-        buf_addz(out, "{ 1");
-        for (unsigned i = 1; i < count; i++)
-                buf_addz(out, ", 1");
-        buf_addz(out, " }");
 }
 
 static void text_of(struct buf *out, size_t n)
@@ -448,6 +499,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_whose_fault, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_periodic, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_periodic_of_many, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_periodic_of_many_requests, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_periodic_of_the_same_text, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_below_the_limit, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_ends, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_an_end_past_the_limit, bare_core, bare_core_free),

@@ -48,12 +48,10 @@ struct job_template {
         size_t variable_count;
         symbol *fills; /* attributes with $$() in their text; see fill.h */
         size_t fill_count;
-        bool fills_vary;      /* filled-in values may differ between members */
-        int64_t jobs_max;     /* jobs of a request that may be under way at once; INT64_MAX: no limit */
-        bool exit_policy;     /* OnExitHold or OnExitRemove has to be evaluated */
-        bool periodic_over;   /* periodic expressions took too long: they are not evaluated any more, and the
-                                 jobs are held */
-        bool periodic_policy; /* PeriodicHold, PeriodicRelease or PeriodicRemove has to be evaluated */
+        bool fills_vary;        /* filled-in values may differ between members */
+        int64_t jobs_max;       /* jobs of a request that may be under way at once; INT64_MAX: no limit */
+        bool exit_policy;       /* OnExitHold or OnExitRemove has to be evaluated */
+        bool periodic_policy;   /* PeriodicHold, PeriodicRelease or PeriodicRemove has to be evaluated */
         bool dependency_remove; /* jobs that wait for something impossible are removed; false: held */
         bool abort_stays;       /* its jobs stay when an exit code ends the graph that they are in */
         int32_t abort_code;     /* exit code of one of its jobs that ends the graph; 0: none */

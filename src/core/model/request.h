@@ -31,6 +31,8 @@ struct part {
         uint16_t output_store; /* number of the store; sites.store_count: the server's spool */
         uint32_t claim_units;  /* what each member may write to it, see data/space.h; 0: it is not counted */
         bool item_fills;       /* some item has a $$() reference */
+        bool periodic_over; /* its periodic policies took too long: they are not evaluated any more, and its
+                               jobs are held */
         uint32_t *row_at; /* byte offset of every ROW_STRIDEth row; NULL: there are at most ROW_STRIDE rows */
         struct estimate *likes; /* estimate of jobs like its members, owned by the core; NULL in a shadow */
         struct inputs *inputs;  /* files that its members read; NULL: none, or the request has ended */
@@ -58,6 +60,8 @@ struct owner {
         unsigned refs;
         /* The user's limits; NULL: no request of his was counted yet. */
         struct limit *user, *queued, *queued_kib;
+        uint64_t policy_steps, policy_round; /* of lifecycle/policy.c: steps that periodic policies of his
+                                                jobs took in that round */
         char name[];
 };
 
