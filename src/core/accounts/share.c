@@ -346,7 +346,7 @@ static uint64_t steps_owed(const struct account *a, int64_t steady_ms)
 
 bool account_may_evaluate(const struct account *a, int64_t steady_ms)
 {
-        return !a || steps_owed(a, steady_ms) <= ACCOUNT_STEPS;
+        return !a || a->eval_steps <= ACCOUNT_STEPS || steps_owed(a, steady_ms) <= ACCOUNT_STEPS;
 }
 
 void account_evaluated(struct account *a, int64_t steady_ms, uint64_t steps)

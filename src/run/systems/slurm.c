@@ -91,8 +91,13 @@ int slurm_resources(const struct batch_settings *s, const struct run_spec *spec,
                            (unsigned long long)shape.node_gpus);
         for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
                 const char *value = batch_word(spec, options[i].words, s, options[i].setting);
+                bool reservation = !strcmp(options[i].option, "reservation");
 
-                if (spec->reservation && !strcmp(options[i].option, "reservation"))
+                if (reservation && value && strstr(value, BATCH_NAMES)) /* the server says who may use it */
+                        return err_set(err, -EINVAL,
+                                       "%.100s is a reservation of Drover's: set `reservation` to its number",
+                                       value);
+                if (spec->reservation && reservation)
                         value = spec->reservation;
                 if (!value || !*value)
                         continue;

@@ -70,6 +70,30 @@ static void tasks_may_have_several_nodes(void **state)
 
 /* ---- Slurm */
 
+/* A reservation that an agent has made is used by jobs that the server lets into it. */
+static void slurm_reservations(void **state)
+{
+        struct run_word words[] = {{"SlurmReservation", "physics"}};
+        char *argv[] = {(char *)"true", NULL};
+        struct run_spec spec = spec_of(argv, NULL);
+        struct batch_settings none = {NULL, 0};
+        BUF_CLEANUP struct buf out = {0};
+        struct err err = {""};
+
+        (void)state;
+        spec.words = words;
+        spec.word_count = 1;
+        assert_asks(&batch_slurm, &none, &spec, "#SBATCH --reservation=physics\n");
+        words[0].value = "drover-0123456789ab-r5-1796000000";
+        assert_int_equal(batch_slurm.resources(&none, &spec, &out, &err), -EINVAL);
+        assert_non_null(strstr(err.text, "is a reservation of Drover's"));
+        words[0].value = "physics,drover-0123456789ab-r5-1796000000";
+        assert_int_equal(batch_slurm.resources(&none, &spec, &out, &err), -EINVAL);
+        spec.word_count = 0;
+        spec.reservation = "drover-0123456789ab-r5-1796000000";
+        assert_asks(&batch_slurm, &none, &spec, "#SBATCH --reservation=drover-0123456789ab-r5-1796000000\n");
+}
+
 static void slurm_lines(void **state)
 {
         (void)state;
@@ -508,6 +532,7 @@ int main(void)
                 cmocka_unit_test(tasks_may_have_several_nodes),
                 cmocka_unit_test(slurm_lines),
                 cmocka_unit_test(slurm_past_lines),
+                cmocka_unit_test(slurm_reservations),
                 cmocka_unit_test(slurm_answers),
                 cmocka_unit_test(slurm_quotes),
                 cmocka_unit_test(slurm_asks_for_resources),
