@@ -564,3 +564,21 @@ def test_who_may_use_slurms_reservations_is_said(instance, alpha):
     ends(site.agent(more=queue("reservations: 'yes'"), wait=False), "must name the local users")
     for settings, why in (("reservations: 'yes', rest: 'unix:/run/s'", "not by slurmrestd"), ("reservations: 'a b'", "not 'a b'")):
         ends(agents.start(instance, queue(settings), name="n2"), why)
+
+
+def test_slurm_is_asked_for_the_energy(instance, alpha):
+    """By its sstat on the node, at the end of each job of a queue that wants it; what is no number is not taken."""
+    tools = os.path.join(instance.base, "tools")
+    os.mkdir(tools)
+    said = os.path.join(instance.work, "said")
+    instance.write(os.path.join(tools, "sstat"), f'#!/bin/sh\necho "$*" >>{said}.args\ncat {said}\n', 0o755)
+    instance.env["PATH"] = f"{tools}:{instance.env['PATH']}"
+    instance.server()
+    agents.start(instance, agents.batch_queues(alpha).replace("poll:", "energy: 'yes', poll:"))
+    agents.offering(instance, "alpha")
+    for text, joules in (("1234\n", 1234), ("a lot\n", None)):
+        instance.write("said", text)
+        request = instance.run(sh("true"))
+        row, = instance.api("GET", f"/v1/history?id={request}&attributes=EnergyJoules")["jobs"]
+        assert row["ad"].get("EnergyJoules") == joules
+    assert all("ConsumedEnergyRaw" in line and re.search(r"--jobs=\d+\.batch", line) for line in instance.read("said.args").splitlines())
