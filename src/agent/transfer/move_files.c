@@ -47,6 +47,8 @@ static int copy_in(const struct hidden *hidden, int dirfd, const char *from, int
         if (fd < 0)
                 return -errno;
         int r = fstat(fd, &st) < 0 ? -errno : hidden_check(hidden, fd);
+        if (r == 0)
+                r = fs_pace_step(pace); /* for each file: the copy of an empty one makes no step */
         if (r == 0 && S_ISREG(st.st_mode)) {
                 r = copy_in_file(fd, &st, sandbox, name, extra, pace, bytes);
                 close(fd);
@@ -54,8 +56,6 @@ static int copy_in(const struct hidden *hidden, int dirfd, const char *from, int
         }
         if (r == 0 && !S_ISDIR(st.st_mode))
                 r = -EINVAL;
-        if (r == 0)
-                r = fs_pace_step(pace);
         if (r == 0 && depth > DEPTH_MAX)
                 r = -ENAMETOOLONG;
         if (r == 0 && !contents)

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/transfer/move_files.h"
 #include "agent/transfer/stage_work.h"
 #include "base/system/fs.h"
 
@@ -391,6 +392,28 @@ static void answers_are_checked(void **state)
         stage_work_deinit(&w);
 }
 
+/* An agent that sees no steps gives the stage up. */
+static void each_empty_file_is_progress(void **state)
+{
+        struct fs_pace pace = {0};
+        uint64_t bytes = 0;
+        char name[32];
+        int box = open(in_top("box"), O_RDONLY | O_DIRECTORY);
+
+        (void)state;
+        assert_int_equal(mkdir(in_top("empty"), 0700), 0);
+        for (int i = 0; i < 100; i++) {
+                snprintf(name, sizeof(name), "empty/%d", i);
+                put(name, "");
+        }
+        assert_int_equal(move_in(NULL, in_top("empty"), box, "empty", false, 0, &pace, &bytes, NULL), 0);
+        assert_true(pace.steps >= 100);
+        pace.cancelled = true;
+        assert_int_equal(move_in(NULL, in_top("empty/7"), box, "seven", false, 0, &pace, &bytes, NULL),
+                         -ECANCELED);
+        close(box);
+}
+
 static int setup(void **state)
 {
         (void)state;
@@ -413,6 +436,7 @@ int main(void)
                                            cmocka_unit_test(patterns_become_their_files),
                                            cmocka_unit_test(a_hole_does_not_fill_the_disk),
                                            cmocka_unit_test(holes_are_hashed_and_bounded),
+                                           cmocka_unit_test(each_empty_file_is_progress),
                                            cmocka_unit_test(answers_are_checked)};
 
         return cmocka_run_group_tests(tests, setup, teardown);
