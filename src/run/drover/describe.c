@@ -207,6 +207,8 @@ static void wishes(struct remote_task *t, const struct run_spec *s)
                 struct str value = str_of(s->words[i].value);
                 int64_t n;
 
+                if (!strcasecmp(s->words[i].name, "ReservationId"))
+                        continue; /* the number of one at this server, for its batch systems */
                 if (str_to_i64(value, &n) == 0)
                         expression(t, s->words[i].name, value);
                 else
