@@ -166,7 +166,7 @@ def test_the_way_is_fixed(row):
     number = one.submit(beating(one).replace("\nqueue", "\n+DroverPath = \"n1/east, n1/north, n1/alpha\"\nqueue 3"))
     for member in range(3):
         path = path_in(one, f"{number}.{member}", 3, "running")
-        assert [h["queue"] for h in path["hops"]] == ["east", "north", "alpha"]
+        assert [h["queue"].split("+")[0] for h in path["hops"]] == ["east", "north", "alpha"]  # +2: another kind of place there
 
 
 def test_the_last_hops_words_come_home(row):

@@ -128,7 +128,8 @@ struct attempt_container {     /* owned by agent/container */
         bool out_of_memory;    /* the engine reports an out-of-memory kill */
 };
 
-struct held_template { /* one part of a request */
+/* A job template that the agent holds, and what it means at this place. */
+struct held_template {
         struct job_template *m;
         struct agent *a;
         uint64_t bytes; /* counted in a->held_bytes */

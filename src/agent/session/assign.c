@@ -91,7 +91,7 @@ static void take_group(struct agent *a, const char *name, const struct job_group
                           : !job_group_is_sorted(g) ? "the server's items are in no order"
                                                     : unfit(q, t, &hold);
         for (size_t i = 0; i < g->range_count; i++) {
-                for (uint32_t k = 0; k<g->ranges[i].count && * left> 0; k++, (*left)--) {
+                for (uint32_t k = 0; *left && k < g->ranges[i].count; k++, (*left)--) {
                         uint32_t member = g->ranges[i].first + k;
 
                         if (agent_find(a, g->request, member, g->fence))
