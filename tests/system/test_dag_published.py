@@ -131,6 +131,11 @@ def test_a_failed_graph_leaves_its_rescue_file(drover):
     out = drover.cli("dag", "submit", "--wait", "diamond.dag")
     assert "diamond.dag.rescue002" in out.err and sorted(order(drover)) == ["A", "B", "C", "C", "C", "D"]
     assert [name for name in os.listdir(drover.work) if "rescue003" in name] == []
+    os.unlink(os.path.join(drover.work, "good"))
+    cluster = cluster_of(Condor(drover)("submit_dag", "-force", "diamond.dag"))  # nobody waits
+    drover.wait(cluster, code=1)
+    drover.cli("dag", "watch", cluster, "diamond.dag", code=1)
+    assert [line for line in drover.read("diamond.dag.rescue003").splitlines() if line[0] != "#"] == ["DONE A", "DONE B"]
 
 
 def test_several_dag_files(drover):
