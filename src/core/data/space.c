@@ -90,12 +90,6 @@ bool space_name_ok(struct str name)
 
 /* ---- limits */
 
-static void grew(struct core *c, struct limit *x)
-{
-        if (x->line)
-                c->listeners.limit_grew(c, x);
-}
-
 static int64_t units_in(uint64_t bytes)
 {
         return (int64_t)(bytes >> SPACE_UNIT_SHIFT);
@@ -121,9 +115,9 @@ static void store_follow(struct core *c, struct space_store *s)
         limits_set_one(c->limits, s->space, s->capacity ? units_in(room_of(s)) : LIMIT_NONE);
         limits_set_one(c->limits, s->lots, (int64_t)SPACE_LOTS_MAX - s->lot_count);
         if (s->space->max > space)
-                grew(c, s->space);
+                c->listeners.limit_grew(c, s->space);
         if (s->lots->max > lots)
-                grew(c, s->lots);
+                c->listeners.limit_grew(c, s->lots);
 }
 
 static void lot_follow(struct core *c, struct lot *x)
@@ -135,7 +129,7 @@ static void lot_follow(struct core *c, struct lot *x)
         limits_set_one(c->limits, x->limit,
                        x->closed ? x->limit->used : units_in(x->size_bytes - x->used_bytes));
         if (x->limit->max > was)
-                grew(c, x->limit);
+                c->listeners.limit_grew(c, x->limit);
 }
 
 static struct space_store *store_find(const struct core *c, struct str name)

@@ -298,6 +298,30 @@ static void test_what_the_store_says(void **state)
         has(s, 0, 2 * MIB, 2 * MIB);
 }
 
+/* A class whose limits depend on the place waits at no limit of its own, and is matched again all the same.
+ */
+static void test_it_grows_for_limits_of_places_too(void **state)
+{
+        struct story *s = *state;
+        struct core_link link = {
+                .store = STR("dav"), .latency_us = 1, .free_known = true, .free_bytes = 3 * MIB};
+
+        configure(s);
+        core_links(s->core, "n1", &link, 1);
+        for (int i = 0; i < 2; i++)
+                SUBMIT(1, "OutputDestination", "\"https://dav.lab/out\"", "TransferOutputSizeMB", "2",
+                       "ConcurrencyLimits", "strcat(\"db.\", TARGET.Cpus)");
+        core_match(s->core);
+        SAID(actions, "assign n1 q 1 0 f1\n");
+        over(s, 1, 0, 2 * MIB, 0);
+        core_match(s->core);
+        SAID(actions, "");
+        link.free_bytes = 100 * MIB;
+        core_links(s->core, "n1", &link, 1);
+        core_match(s->core);
+        SAID(actions, "assign n1 q 2 0 f1\n");
+}
+
 /* An agent says nothing of a store that others must believe: what any of those says that are connected is
  * believed, and with the last of them what is known goes. */
 static void test_what_one_agent_says_of_a_store(void **state)
@@ -459,6 +483,7 @@ int main(void)
                 STORY(test_reserved_again_it_grows),
                 STORY(test_lies_have_bounds),
                 STORY(test_what_the_store_says),
+                STORY(test_it_grows_for_limits_of_places_too),
                 STORY(test_what_one_agent_says_of_a_store),
                 STORY(test_a_store_that_is_renamed),
                 STORY(test_another_lot_after_a_restart),

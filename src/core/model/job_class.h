@@ -94,14 +94,14 @@ struct job_class {
         struct buf overrun_why;
         bool kept_back; /* skipped until its account may evaluate expressions again (overrun.h) */
         struct job_class *apart_next, *apart_prev; /* in classes.apart */
-        int64_t gang_due_ms; /* no search for places for its sets before this time; 0: none pending */
+        int64_t gang_due_ms; /* no search for places for its gangs before this time; 0: none pending */
 };
 
 /* All classes. */
 struct classes {
         struct map *by_key;
         struct buf key; /* key of the last search; kept, because allocating long keys anew fragments memory */
-        struct job_class *apart; /* classes whose members are placed apart: sets and meta jobs */
+        struct job_class *apart; /* classes whose members are placed apart: gangs and meta jobs */
         /* Next request to be put into classes again, followed by those behind it in the list; NULL: none. */
         struct request *rekey_next;
         struct split *rekeying; /* split in progress, of the request before rekey_next; NULL: none */
