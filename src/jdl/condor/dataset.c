@@ -488,7 +488,10 @@ static int find_files(struct dataset *d)
         if (d->bad_name)
                 return fail_dataset(d, "the name of a file has a control character in it");
         if (d->count == FILES_MAX)
-                return fail_dataset(d, "there are more than %u files", FILES_MAX);
+                return fail_dataset(d,
+                                    "it has %u files or more, and a submit takes fewer: narrow the query, or "
+                                    "give it a limit",
+                                    FILES_MAX);
         if (d->count == 0 && d->dropped)
                 return fail_dataset(d, "none of the %zu files of '" STR_FMT "' has a replica", d->dropped,
                                     STR_ARG(str_head(d->spec, 200)));
