@@ -23,9 +23,13 @@ def kill9(pid):
 
 
 def one(instance, program):
-    pids = wait_until(lambda: instance.pids(program))
-    assert len(pids) == 1, f"{program}: {pids}"
-    return pids[0]
+    """The only process of a program, once it is alone: a child has its name for a moment, between fork and exec."""
+    def alone():
+        """there is one process"""
+        pids = instance.pids(program)
+        return pids if len(pids) == 1 else None
+
+    return wait_until(alone)[0]
 
 
 def apart(instance, *options):
