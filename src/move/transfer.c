@@ -145,7 +145,8 @@ int transfer_take(struct transfer *t, uint64_t upto)
                 if (r < 0)
                         return r;
         }
-        return 0;
+        /* where transfer_write() goes on if the rest comes in another way */
+        return lseek(t->fd, (off_t)t->done, SEEK_SET) < 0 ? -errno : 0;
 }
 
 int transfer_alive(struct transfer *t)

@@ -133,7 +133,7 @@ class Ranges:
         self.thread.join()
 
 
-@pytest.mark.parametrize("how", [{}, {"change_after": 4}, {"cut": 3}, {"ignores": True}])
+@pytest.mark.parametrize("how", [{}, {"change_after": 4}, {"cut": 3}, {"cut": 6}, {"ignores": True}])
 def test_a_file_over_several_connections(mover, how):
     """In blocks, of one version; what has come without a gap is gone on with."""
     server = Ranges(os.urandom(30 << 20), **how)
