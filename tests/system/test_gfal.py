@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -24,13 +25,13 @@ exec {python} {script} {build} {folder}
 
 @pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace is made")
-def test_gridftp(pytestconfig, tmp_path):
-    for path in (tmp_path, *list(tmp_path.parents)[:2]):
-        os.chmod(path, 0o755)
+def test_gridftp(pytestconfig):
     build = os.path.abspath(pytestconfig.getoption("--build"))
-    script = SETUP.format(folder=tmp_path, python="/usr/bin/python3", script=os.path.abspath(__file__), build=build)
-    p = subprocess.run(["unshare", "-n", "-m", "--propagation", "slave", "sh", "-c", script], capture_output=True, text=True, timeout=300,
-                       check=False)
+    with tempfile.TemporaryDirectory(prefix="drover-test-") as folder:
+        os.chmod(folder, 0o755)
+        script = SETUP.format(folder=folder, python="/usr/bin/python3", script=os.path.abspath(__file__), build=build)
+        p = subprocess.run(["unshare", "-n", "-m", "--propagation", "slave", "sh", "-c", script], capture_output=True, text=True, timeout=300,
+                           check=False)
     assert p.returncode == 0 and "all is well" in p.stdout, p.stdout + p.stderr
 
 
