@@ -1143,8 +1143,6 @@ static int do_nth(struct work *w, size_t n, struct err *err)
         int r = do_file(w, &w->files[n], err);
         if (r != 0)
                 give_back_claim(w);
-        else if (w->me)
-                atomic_store(&w->me->claim, 0);
         return r;
 }
 

@@ -141,6 +141,44 @@ static void workers_that_end_are_replaced(void **state)
         end(&t);
 }
 
+/* Item 20 is taken by a worker that dies before it says so, in place of which it names item 10, which is
+ * done. */
+static int dies_between_items(void *arg, struct worker *me, struct workers_sum *sum, size_t item,
+                              struct err *err)
+{
+        struct test *t = arg;
+
+        (void)sum, (void)err;
+        if (item == 20 && atomic_fetch_add(&t->s->begun[item], 1) == 0) {
+                atomic_store(&me->begins, 10 + 1);
+                kill(getpid(), SIGKILL);
+        }
+        atomic_fetch_add(&t->s->times[item], 1);
+        return 0;
+}
+
+static void no_item_is_lost_or_done_twice_between_two(void **state)
+{
+        struct test t = {.s = NULL};
+        struct workers_report r;
+        const struct workers_spec spec = {.count = COUNT,
+                                          .most = 1,
+                                          .fixed = true,
+                                          .silent_ms = 10000,
+                                          .work = dies_between_items,
+                                          .alive = alive,
+                                          .arg = &t};
+
+        (void)state;
+        t.s = mmap(NULL, sizeof(*t.s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        assert_true(t.s != MAP_FAILED);
+        assert_int_equal(workers_run(&spec, &r), 0);
+        for (size_t i = 0; i < COUNT; i++)
+                assert_int_equal(atomic_load(&t.s->times[i]), 1);
+        assert_true(r.done == COUNT && r.failed == 0);
+        end(&t);
+}
+
 static void all_end_when_nobody_wants_them(void **state)
 {
         struct test t = {.does = nothing, .end_at = 10};
@@ -158,6 +196,7 @@ int main(void)
                 cmocka_unit_test(each_item_is_done_once),
                 cmocka_unit_test(failures_are_counted),
                 cmocka_unit_test(workers_that_end_are_replaced),
+                cmocka_unit_test(no_item_is_lost_or_done_twice_between_two),
                 cmocka_unit_test(all_end_when_nobody_wants_them),
         };
 

@@ -26,10 +26,14 @@
 #define ITEM_UNITS      (64u << 10) /* what an item counts besides its bytes */
 #define FIRST           2u
 
+/* results of items */
+#define DONE   254u
+#define FAILED 255u
+
 struct shared {
         struct workers_sum sum;
         struct worker slots[WORKERS_MAX];
-        unsigned char lives[]; /* of each item: workers that have ended with it */
+        atomic_uchar states[]; /* of each item: workers that have ended with it, or a result */
 };
 
 struct slot { /* the waiting process's own view of a worker */
@@ -71,18 +75,22 @@ static void tell_first(struct workers_sum *sum, const struct err *err)
         atomic_store(&sum->told, 2);
 }
 
-static void add_outcome(struct workers_sum *sum, int r, const struct err *err)
+/* From the moment at which its state is a result, the item is not done again. */
+static void add_outcome(struct shared *s, size_t item, int r, const struct err *err)
 {
+        struct workers_sum *sum = &s->sum;
+
         if (r == 0) {
+                atomic_store(&s->states[item], DONE);
                 atomic_fetch_add(&sum->done, 1);
                 return;
         }
-        atomic_fetch_add(&sum->failed, 1);
         if (r < 0 || r == MOVER_AGAIN)
                 atomic_store(&sum->again, true);
         else
                 atomic_store(&sum->refused, true);
         tell_first(sum, err);
+        atomic_store(&s->states[item], FAILED);
 }
 
 static void do_item(const struct crew *c, struct worker *me, size_t item)
@@ -96,7 +104,8 @@ static void do_item(const struct crew *c, struct worker *me, size_t item)
         r = c->spec->work(c->spec->arg, me, sum, item, &err);
         if (r < 0 && !*err.text)
                 err_set(&err, r, "%s", strerror(-r));
-        add_outcome(sum, r, &err);
+        add_outcome(c->s, item, r, &err);
+        atomic_store(&me->claim, 0);
         atomic_store(&me->moved, 0);
         atomic_store(&me->begins, 0);
 }
@@ -138,22 +147,41 @@ static int worker_start(struct crew *c, unsigned number, size_t first)
         return 0;
 }
 
-/* An item whose worker has ended in the middle is done again, unless it has ended too many. */
-static void item_left(struct crew *c, struct worker *w)
+static bool has_result(const struct crew *c, size_t item)
 {
-        uint64_t begins = atomic_load(&w->begins);
+        return atomic_load(&c->s->states[item]) >= DONE;
+}
+
+/* An item whose worker has ended in the middle is done again, unless it has ended too many. */
+static void do_again(struct crew *c, size_t item)
+{
         struct err err = {""};
 
-        atomic_fetch_sub(&c->s->sum.claimed, atomic_load(&w->claim));
-        if (!begins)
-                return;
-        if (++c->s->lives[begins - 1] < WORKERS_LIVES) {
+        if (atomic_fetch_add(&c->s->states[item], 1) + 1 < WORKERS_LIVES) {
                 MEM_GROW(c->again, c->again_cap, c->again_count + 1);
-                c->again[c->again_count++] = (size_t)begins - 1;
+                c->again[c->again_count++] = item;
                 return;
         }
         err_set(&err, -EAGAIN, "the process that moved it died, or hung and was ended");
-        add_outcome(&c->s->sum, MOVER_AGAIN, &err);
+        add_outcome(c->s, item, MOVER_AGAIN, &err);
+}
+
+static void item_left(struct crew *c, struct worker *w)
+{
+        uint64_t begins = atomic_load(&w->begins);
+
+        if (!begins || has_result(c, (size_t)begins - 1))
+                return;
+        atomic_fetch_sub(&c->s->sum.claimed, atomic_load(&w->claim));
+        do_again(c, (size_t)begins - 1);
+}
+
+/* When all are over: items that a worker had taken and not yet named when it ended. */
+static void find_lost(struct crew *c)
+{
+        for (size_t i = 0; i < c->spec->count; i++)
+                if (!has_result(c, i))
+                        do_again(c, i);
 }
 
 static void ended(struct crew *c, unsigned number)
@@ -282,9 +310,22 @@ static void end_all(struct crew *c)
         }
 }
 
-static bool is_over(const struct crew *c)
+static bool is_over(struct crew *c)
 {
-        return c->running == 0 && c->again_count == 0 && atomic_load(&c->s->sum.next) >= c->spec->count;
+        if (c->running || c->again_count || atomic_load(&c->s->sum.next) < c->spec->count)
+                return false;
+        find_lost(c);
+        return c->again_count == 0;
+}
+
+static void count_results(const struct crew *c)
+{
+        for (size_t i = 0; i < c->spec->count; i++) {
+                unsigned state = atomic_load(&c->s->states[i]);
+
+                c->report->done += state == DONE;
+                c->report->failed += state == FAILED;
+        }
 }
 
 static int run(struct crew *c)
@@ -319,8 +360,7 @@ int workers_run(const struct workers_spec *s, struct workers_report *ret)
         const struct workers_sum *sum = &c.s->sum;
         ret->bytes = atomic_load(&sum->bytes);
         ret->tries = atomic_load(&sum->tries);
-        ret->done = (size_t)atomic_load(&sum->done);
-        ret->failed = (size_t)atomic_load(&sum->failed);
+        count_results(&c);
         ret->again = atomic_load(&sum->again);
         ret->refused = atomic_load(&sum->refused);
         ret->denied = atomic_load(&sum->denied);

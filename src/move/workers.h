@@ -28,7 +28,7 @@ struct worker {
 
 /* What the workers have done so far, in shared memory. */
 struct workers_sum {
-        atomic_uint_fast64_t next, bytes, claimed, tries, done, failed;
+        atomic_uint_fast64_t next, bytes, claimed, tries, done;
         atomic_bool again, refused, denied; /* some item failed with MOVER_AGAIN or an error of this machine;
                                                with MOVER_REFUSED or MOVER_DENIED; a credential was refused */
         atomic_uint wanted;                 /* number of workers that there should be */
