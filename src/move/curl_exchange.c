@@ -1,5 +1,6 @@
 /* See curl_exchange.h. */
 #include <ctype.h>
+#include <errno.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -131,6 +132,9 @@ int exchange_begin_body(struct exchange *x)
                 if (r < 0)
                         return r;
         }
+        x->other = x->http && x->asked && x->code == 206 && !exchange_is_same(x->h, &t->piece, x->asked);
+        if (x->other)
+                return -ESTALE;
         curl_easy_getinfo(x->h, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
         if (length >= 0)
                 t->found.size = t->done + (uint64_t)length;
@@ -381,6 +385,32 @@ struct curl_slist *exchange_if_same(struct curl_slist *list, const struct move_f
         gmtime_r(&when, &tm);
         strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", &tm);
         return exchange_line(list, "If-Range: ", f->etag[0] ? f->etag : date);
+}
+
+static bool header_of(CURL *h, const char *name, struct str *ret)
+{
+        struct curl_header *line;
+
+        if (curl_easy_header(h, name, 0, CURLH_HEADER, -1, &line) != CURLHE_OK)
+                return false;
+        *ret = str_of(line->value);
+        return true;
+}
+
+bool exchange_is_same(CURL *h, const struct move_facts *f, uint64_t from)
+{
+        struct str v, word;
+        uint64_t first;
+
+        if (header_of(h, "Content-Range", &v) && str_word(&v, &word) && str_ieqz(word, "bytes") &&
+            str_cut(&v, '-', &word) && (str_to_u64(str_trim(word), &first) != 0 || first != from))
+                return false;
+        if (f->etag[0] && header_of(h, "ETag", &v))
+                return str_eqz(v, f->etag);
+        if (!f->modified_s || !header_of(h, "Last-Modified", &v))
+                return true;
+        MEM_CLEANUP char *date = str_dupz(v);
+        return curl_getdate(date, NULL) == f->modified_s;
 }
 
 struct curl_slist *exchange_line(struct curl_slist *list, const char *name, const char *value)

@@ -17,6 +17,7 @@ struct exchange {
         CURL *h;
         char why[CURL_ERROR_SIZE];
         bool http, body, begun; /* body: the body of the answer is the file */
+        bool other;             /* what is asked for from some byte on has come of another version */
         uint64_t asked, sent;   /* asked: GET: first byte requested; sent: PUT: bytes sent */
         long code;
         int error;  /* -errno with which a callback stopped the request */
@@ -42,6 +43,9 @@ void exchange_init(struct exchange *x, struct transfer *t, const char *url);
 void exchange_setup(struct exchange *x, struct transfer *t, const char *url, CURL *h);
 /* Appends the condition that the file is still of this version. */
 struct curl_slist *exchange_if_same(struct curl_slist *list, const struct move_facts *f);
+/* Returns whether the answer to such a request is of the same version, and begins at byte `from`, as far as
+ * it says: some servers ignore the condition. */
+bool exchange_is_same(CURL *h, const struct move_facts *f, uint64_t from);
 /* Returns the outcome of a request that libcurl has not finished (x->result), with err. */
 int exchange_failed(const struct exchange *x, struct err *err);
 /* Writes the body of the answer into the task's file. */

@@ -16,8 +16,9 @@ struct stream {
         struct streams *all;
         struct exchange x;
         CURL *h;
-        uint64_t at, end; /* of its block: the next byte, and the one behind it */
-        bool busy, whole; /* whole: the server has ignored the range */
+        uint64_t at, end;  /* of its block: the next byte, and the one behind it */
+        bool busy, whole;  /* whole: the server has ignored the range */
+        bool begun, other; /* other: the answer is not of the same version, or of another range */
         char range[64];
 };
 struct streams {
@@ -37,7 +38,10 @@ static size_t on_piece(char *p, size_t size, size_t n, void *arg)
         curl_easy_getinfo(s->h, CURLINFO_RESPONSE_CODE, &code);
         n *= size;
         s->whole = code == 200;
-        if (code != 206 || s->at + n > s->end)
+        if (code == 206 && !s->begun)
+                s->other = !exchange_is_same(s->h, &s->all->facts, s->at);
+        s->begun = true;
+        if (code != 206 || s->other || s->at + n > s->end)
                 return 0;
         for (size_t done = 0; done < n;) {
                 ssize_t k = pwrite(s->all->t->fd, p + done, n - done, (off_t)(s->at + done));
@@ -62,6 +66,7 @@ static void start(struct streams *a, struct stream *s)
         s->at = a->next;
         s->end = a->size - a->next < BLOCK ? a->size : a->next + BLOCK;
         a->next = s->end;
+        s->begun = s->other = s->whole = false;
         snprintf(s->range, sizeof(s->range), "%llu-%llu", (unsigned long long)s->at,
                  (unsigned long long)s->end - 1);
         curl_easy_setopt(s->h, CURLOPT_RANGE, s->range);
@@ -95,7 +100,10 @@ static int finished(struct streams *a, struct stream *s, CURLcode code, struct e
         else if (s->whole)
                 r = a->t->done == 0 ? CURL_ONE_STREAM
                                     : err_set(err, MOVER_AGAIN, "it has changed while it was fetched");
-        else if (code == CURLE_OK && s->x.code != 206)
+        else if (s->other) {
+                a->t->resumable = false; /* other pieces may be of the other version, too */
+                r = err_set(err, MOVER_AGAIN, "it has changed while it was fetched");
+        } else if (s->x.code >= 400 || (code == CURLE_OK && s->x.code != 206))
                 r = exchange_refused(&s->x, err);
         else if (code != CURLE_OK)
                 r = exchange_failed(&s->x, err);
@@ -190,5 +198,8 @@ int curl_get_streams(struct transfer *t, unsigned count, struct err *err)
         curl_multi_cleanup(a->multi);
         t->found = a->facts;
         free(a);
-        return r;
+        if (r != CURL_ONE_STREAM)
+                return r;
+        r = transfer_restart(t); /* pieces of an earlier, longer version may be there */
+        return r < 0 ? r : CURL_ONE_STREAM;
 }

@@ -55,6 +55,10 @@ static int http_get(struct exchange *x, struct err *err)
         x->lines = conditions(x, x->lines);
         exchange_download(x);
         int r = exchange_perform(x, err);
+        if (x->other) {
+                x->t->resumable = false;
+                return err_set(err, MOVER_AGAIN, "it has changed while it was fetched");
+        }
         if (r != 0)
                 return r;
         if (x->code == 304 && x->t->task->known)

@@ -85,10 +85,12 @@ def test_webdav_both_ways(mover, nginx):
 
 
 class Ranges:
-    """A server of one file that knows ranges, and changes it after some of them, cuts one off, or ignores them all."""
+    """A server of one file that knows ranges, and changes it after some of them, cuts one off, or ignores them all. It shrinks the file when
+    others have got pieces of it before the first, heeds no If-Range (blind), or sends another range than the one asked for (beside)."""
 
-    def __init__(self, data, change_after=0, cut=0, ignores=False):
+    def __init__(self, data, change_after=0, cut=0, ignores=False, shrinks=False, blind=False, beside=False):
         self.data, self.etag, self.ranges, lock = data, '"one"', 0, threading.Lock()
+        sent = threading.Event()
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -98,6 +100,9 @@ class Ranges:
                 pass
 
             def do_GET(self):
+                if shrinks and self.headers.get("Range", "").startswith("bytes=0-"):
+                    sent.wait(20)
+                    outer.data, outer.etag = data[:1 << 20], '"two"'
                 with lock:
                     asked = self.headers.get("Range")
                     outer.ranges += asked is not None
@@ -106,17 +111,23 @@ class Ranges:
                         outer.data, outer.etag = outer.data[::-1], '"two"'
                     body, etag = outer.data, outer.etag
                 first, last = 0, len(body) - 1
-                same = asked and not ignores and self.headers.get("If-Range") == etag
+                same = asked and not ignores and (blind or self.headers.get("If-Range") == etag)
                 if same:
                     first, _, end = asked.removeprefix("bytes=").partition("-")
                     first, last = int(first), int(end or last)
+                    if beside and first:
+                        first, last = first - 1, last - 1
                 self.send_response(206 if same else 200)
                 self.send_header("ETag", etag)
+                if same and beside:
+                    self.send_header("Content-Range", f"bytes {first}-{last}/{len(body)}")
                 self.send_header("Content-Length", str(last + 1 - first))
                 self.end_headers()
                 piece = body[first:last + 1] if self.command == "GET" else b""
                 with contextlib.suppress(OSError):
                     self.wfile.write(piece[:len(piece) // 2] if cut and number == cut else piece)
+                if first:
+                    sent.set()
                 self.close_connection = bool(cut and number == cut)
 
             do_HEAD = do_GET
@@ -133,15 +144,25 @@ class Ranges:
         self.thread.join()
 
 
-@pytest.mark.parametrize("how", [{}, {"change_after": 4}, {"cut": 3}, {"cut": 6}, {"ignores": True}])
+@pytest.mark.parametrize("how", [{}, {"change_after": 4}, {"cut": 3}, {"cut": 6}, {"ignores": True}, {"shrinks": True},
+                                 {"change_after": 4, "blind": True}])
 def test_a_file_over_several_connections(mover, how):
     """In blocks, of one version; what has come without a gap is gone on with."""
     server = Ranges(os.urandom(30 << 20), **how)
     try:
         answer, _ = mover.get(server.url, "--tune", f"{server.url} streams=3")
         assert mover.got() == server.data and answer["sha256"] == hashlib.sha256(server.data).hexdigest()
-        assert server.ranges >= (1 if how.get("ignores") else 4)
+        assert server.ranges >= (1 if "ignores" in how or "shrinks" in how else 4)
         assert answer["tries"] in ((1, 2) if "change_after" in how else (2,) if "cut" in how else (1,))
+    finally:
+        server.stop()
+
+
+def test_another_range_than_the_one_asked_for_is_not_taken(mover):
+    server = Ranges(os.urandom(20 << 20), beside=True)
+    try:
+        _, text = mover.get(server.url, "--tries", "3", "--tune", f"{server.url} streams=3", ok=False)
+        assert "changed" in text and not os.path.exists(mover.path("got"))
     finally:
         server.stop()
 
