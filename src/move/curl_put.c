@@ -62,6 +62,8 @@ static int compare_sent(struct transfer *t, const char *url, struct err *err)
 
         exchange_init(&x, t, url);
         t->named = (struct sum){SUM_NONE, ""};
+        if (t->config->sent)
+                *t->config->sent = (struct mover_sent){0}; /* it is of an earlier attempt */
         curl_easy_setopt(x.h, CURLOPT_NOBODY, 1L);
         if (x.http && !exchange_s3(t) && t->config->sent)
                 x.lines = exchange_line(x.lines, "Want-Digest: ", "adler32");
@@ -87,7 +89,8 @@ static int http_put_at(struct transfer *t, const char *url, struct err *err)
         if (r == 0 && !exchange_s3(t) && (x.code == 404 || x.code == 409 || x.code == 500)) {
                 /* a folder is missing; nginx answers 500 then */
                 r = make_folders(t, t->task->url, &made, &code, err);
-                if (r == 0 && made)
+                /* another sender may have made it meanwhile */
+                if (r == 0 && (made || (x.code != 500 && code == 405)))
                         r = http_put_once(&x, t, url, err);
         }
         if (r == 0 && (x.code < 200 || x.code > 299))
@@ -323,7 +326,8 @@ static int renamed_put(struct transfer *t, struct err *err)
         exchange_upload(&x);
         struct curl_slist *rename = renaming(t, path, buf_z(&temp));
         curl_easy_setopt(x.h, CURLOPT_POSTQUOTE, rename);
-        curl_easy_setopt(x.h, CURLOPT_FTP_CREATE_MISSING_DIRS, (long)CURLFTP_CREATE_DIR);
+        curl_easy_setopt(x.h, CURLOPT_FTP_CREATE_MISSING_DIRS,
+                         (long)CURLFTP_CREATE_DIR_RETRY); /* another sender may make it, too */
         int r = exchange_perform(&x, err);
         curl_slist_free_all(rename);
         if (r != 0 && hides_partial(t)) { /* an incomplete file may be there */

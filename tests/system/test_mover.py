@@ -167,6 +167,44 @@ def test_another_range_than_the_one_asked_for_is_not_taken(mover):
         server.stop()
 
 
+class Crowded(http.server.BaseHTTPRequestHandler):
+    """A WebDAV server on which somebody else makes the missing folder just before the sender does."""
+    protocol_version = "HTTP/1.1"
+    puts = 0
+
+    def log_message(self, *args):
+        pass
+
+    def answer(self, code, size=0):
+        self.send_response(code)
+        self.send_header("Content-Length", str(size))
+        self.end_headers()
+
+    def do_PUT(self):
+        Crowded.puts += 1
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.answer(409 if Crowded.puts == 1 else 201)
+
+    def do_MKCOL(self):
+        self.answer(405)
+
+    def do_HEAD(self):
+        self.answer(200, 5)
+
+
+def test_a_folder_that_another_makes_at_the_same_time(mover):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Crowded) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            answer, _ = mover.put(b"12345", f"http://127.0.0.1:{server.server_address[1]}/new/file")
+            assert answer["ok"] and Crowded.puts == 2
+        finally:
+            server.shutdown()
+            thread.join()
+
+
 def test_what_is_not_there_is_not_asked_for_again(mover, nginx):
     _, text = mover.get(nginx.url + "nothing", ok=False)
     assert "it is not there (HTTP 404)" in text and len(nginx.requests("GET")) == 1
