@@ -118,7 +118,8 @@ static int resource_move(struct transfer *t, const char *from, long *ret_code, s
         x.lines = exchange_line(x.lines, "Overwrite: ", "T");
         int r = exchange_perform(&x, err);
         *ret_code = x.code;
-        if (r == 0 && (x.code < 200 || x.code > 299))
+        /* 207: its body says what could not be done */
+        if (r == 0 && (x.code < 200 || x.code > 299 || x.code == 207))
                 r = exchange_refused(&x, err);
         return r;
 }

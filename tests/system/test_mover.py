@@ -192,17 +192,47 @@ class Crowded(http.server.BaseHTTPRequestHandler):
         self.answer(200, 5)
 
 
-def test_a_folder_that_another_makes_at_the_same_time(mover):
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Crowded) as server:
+@contextlib.contextmanager
+def serving(handler):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         try:
-            answer, _ = mover.put(b"12345", f"http://127.0.0.1:{server.server_address[1]}/new/file")
-            assert answer["ok"] and Crowded.puts == 2
+            yield f"http://127.0.0.1:{server.server_address[1]}/"
         finally:
             server.shutdown()
             thread.join()
+
+
+def test_a_folder_that_another_makes_at_the_same_time(mover):
+    with serving(Crowded) as url:
+        answer, _ = mover.put(b"12345", url + "new/file")
+        assert answer["ok"] and Crowded.puts == 2
+
+
+class Locked(Crowded):
+    """It takes files, and does not rename them: what is wrong is in the body of its answer (RFC 4918, 9.9.4)."""
+    there = False
+
+    def do_PUT(self):
+        Locked.there = True
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.answer(201)
+
+    def do_MOVE(self):
+        self.answer(207 if Locked.there else 404)
+
+    def do_DELETE(self):
+        self.answer(204)
+
+
+def test_a_file_that_is_not_renamed_is_not_moved(mover):
+    with open(mover.path("sent"), "wb") as f:
+        f.write(b"12345")
+    with serving(Locked) as url:
+        answer, text = mover.run("place", "transfer", f"file://{mover.path('sent')}", url + "file", "tries=1", ok=False)
+        assert not answer["ok"] and "HTTP 207" in text
 
 
 def test_what_is_not_there_is_not_asked_for_again(mover, nginx):
@@ -372,11 +402,20 @@ def test_programs_for_other_schemes(mover):
     assert "knows the scheme rfio" in text
 
 
-def test_a_body_without_end_leaves_room_to_others(mover):
-    """What is sent without a size, and without an end, is given up before the disk is full."""
+@pytest.fixture
+def disk(mover):
+    """A small file system."""
     disk = mover.path("disk")
     os.mkdir(disk)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", disk], check=True)
+    try:
+        yield disk
+    finally:
+        subprocess.run(["umount", "-l", disk], check=False)
+
+
+def test_a_body_without_end_leaves_room_to_others(mover, disk):
+    """What is sent without a size, and without an end, is given up before the disk is full."""
     listener = socket.create_server(("127.0.0.1", 0))
     room = []
 
@@ -400,4 +439,3 @@ def test_a_body_without_end_leaves_room_to_others(mover):
         assert "No space left" in said and min(room) > 500000, (said, min(room))
     finally:
         listener.close()
-        subprocess.run(["umount", "-l", disk], check=False)
