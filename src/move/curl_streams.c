@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/system/fs.h"
 #include "move/curl_exchange.h"
 
 #define BLOCK   (4u << 20)
@@ -138,15 +139,30 @@ static uint64_t without_gap(const struct streams *a)
         return upto;
 }
 
+/* Starts the next block, unless it and those that are under way would not leave room to others. */
+static int start_next(struct streams *a, struct stream *s)
+{
+        uint64_t bytes = a->size - a->next < BLOCK ? a->size - a->next : BLOCK;
+
+        for (unsigned i = 0; i < a->count; i++)
+                bytes += a->v[i].busy ? a->v[i].end - a->v[i].at : 0;
+        if (!fs_has_room(a->t->fd, bytes))
+                return -ENOSPC;
+        start(a, s);
+        return 0;
+}
+
 static int get_blocks(struct streams *a, struct err *err)
 {
         int running, r = 0;
 
         while (r == 0 && a->t->done < a->size) {
-                for (unsigned i = 0; i < a->count; i++)
+                for (unsigned i = 0; r == 0 && i < a->count; i++)
                         if (!a->v[i].busy && a->next < a->size &&
                             a->next - a->t->done < (uint64_t)(a->count + 1) * BLOCK)
-                                start(a, &a->v[i]);
+                                r = start_next(a, &a->v[i]);
+                if (r < 0)
+                        return r;
                 if (curl_multi_perform(a->multi, &running) != CURLM_OK)
                         return err_set(err, MOVER_AGAIN, "its connections cannot be used");
                 r = take_finished(a, err);

@@ -414,6 +414,15 @@ def disk(mover):
         subprocess.run(["umount", "-l", disk], check=False)
 
 
+def test_several_connections_leave_room_to_others(mover, disk):
+    server = Ranges(bytes(80 << 20))
+    try:
+        answer, text = mover.run("--tries", "1", "--tune", f"{server.url} streams=3", "get", server.url, os.path.join(disk, "f"), ok=False)
+        assert "No space left" in text and answer["bytes_moved"] < 63.6 * (1 << 20)
+    finally:
+        server.stop()
+
+
 def test_a_body_without_end_leaves_room_to_others(mover, disk):
     """What is sent without a size, and without an end, is given up before the disk is full."""
     listener = socket.create_server(("127.0.0.1", 0))
