@@ -268,8 +268,8 @@ static int file_put(struct transfer *t, struct err *err)
                 at += n > 0 ? (uint64_t)n : 0;
                 t->moved += n > 0 ? (uint64_t)n : 0;
         }
-        if (r == 0 && fsync(fd) < 0)
-                r = -errno;
+        if (r == 0)
+                r = transfer_sync(t, fd, t->task->size);
         if (close(fd) < 0 && r == 0)
                 r = -errno;
         if (r == 0 && renameat(dir, buf_z(&temp), dir, name) < 0)

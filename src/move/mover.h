@@ -122,6 +122,9 @@ int transfer_take(struct transfer *t, uint64_t upto);
 /* Reads the next bytes to send, from `at` on. Returns their number, 0 at the end, or -errno. */
 long transfer_read(struct transfer *t, uint64_t at, void *p, size_t n);
 int transfer_alive(struct transfer *t); /* 0; -ECANCELED, -ETIMEDOUT: stop now */
+/* Waits until the file's bytes are on its disk. That of large files may take minutes, in which t is still
+ * alive and keeps to its time. Returns 0 or -errno. */
+int transfer_sync(struct transfer *t, int fd, uint64_t size);
 /* Sums bytes that a program has written into the file directly. Returns 0 or -errno. */
 int transfer_look(struct transfer *t);
 

@@ -4,9 +4,12 @@
 #include <errno.h>
 #include <openssl/evp.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -15,13 +18,15 @@
 #include "base/system/log.h"
 #include "move/mover.h"
 
-#define TRIES     5
-#define RETRY_MS  1000
-#define LATER_MS  60000
-#define ROOM      (1u << 17)
-#define ALIVE_MS  500
-#define COPY_ROOM (1u << 20)
-#define ROOM_STEP (4u << 20) /* bytes after which free disk space is checked: a body may have no end */
+#define TRIES        5
+#define RETRY_MS     1000
+#define LATER_MS     60000
+#define ROOM         (1u << 17)
+#define ALIVE_MS     500
+#define COPY_ROOM    (1u << 20)
+#define SYNC_ALONE   (1u << 20) /* a smaller file is written to the disk without another process */
+#define SYNC_STEP_MS 100
+#define ROOM_STEP    (4u << 20) /* bytes after which free disk space is checked: a body may have no end */
 
 static const struct mover_kind *const kinds[] = {&mover_exec, &mover_curl};
 
@@ -158,6 +163,37 @@ int transfer_alive(struct transfer *t)
         return r;
 }
 
+static int sync_outcome(pid_t child, int status)
+{
+        return child < 0 || !WIFEXITED(status) ? -EIO : -WEXITSTATUS(status);
+}
+
+/* fsync() cannot be interrupted, so a process of its own calls it. */
+int transfer_sync(struct transfer *t, int fd, uint64_t size)
+{
+        pid_t child = size < SYNC_ALONE ? -1 : fork();
+        int r, status = 0;
+
+        if (child < 0)
+                return fsync(fd) < 0 ? -errno : 0;
+        if (child == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                _exit(fsync(fd) < 0 ? errno : 0);
+        }
+        for (int step_ms = 1;; step_ms = step_ms < SYNC_STEP_MS ? step_ms * 2 : SYNC_STEP_MS) {
+                pid_t ended = waitpid(child, &status, WNOHANG);
+
+                if (ended != 0)
+                        return sync_outcome(ended, status);
+                r = transfer_alive(t);
+                if (r < 0) {
+                        kill(child, SIGKILL); /* it may end late: nobody waits for it */
+                        return r;
+                }
+                poll(NULL, 0, step_ms);
+        }
+}
+
 int transfer_look(struct transfer *t)
 {
         MEM_CLEANUP char *room = mem_alloc(ROOM);
@@ -235,8 +271,8 @@ static int transfer_get_file(struct transfer *t, const struct mover_kind *k, str
                 r = k->get(t, err);
         if (r == 0)
                 r = compare_checksum(t, a->sha256, err);
-        if (r == 0 && !t->task->scratch && fsync(t->fd) < 0)
-                r = -errno;
+        if (r == 0 && !t->task->scratch)
+                r = transfer_sync(t, t->fd, t->done);
         a->size = t->done;
         a->facts = t->found;
         a->facts.size = t->done;
@@ -262,8 +298,8 @@ static int copy_data(struct transfer *t, struct move_answer *a)
                 if (r == 0)
                         r = transfer_alive(t);
         }
-        if (r == 0 && fsync(t->fd) < 0)
-                r = -errno;
+        if (r == 0)
+                r = transfer_sync(t, t->fd, t->done);
         sum_so_far(t, a->sha256);
         a->size = t->done;
         return r;

@@ -1,7 +1,8 @@
 /* For LD_PRELOAD: a disk that fails. The file that FAILING_DISK names, where it is there, has lines of a
  * call, an errno and a part of a path: "fsync 28 /spool/". While it is so, that call fails with that errno
  * for every file whose path has that part. The calls are write (which writes half of it first), fsync (and
- * fdatasync) and rename. See tests/system/test_failing_disk.py. */
+ * fdatasync) and rename; of "slow" the number is the seconds that fsync takes
+ * longer. See tests/system/test_failing_disk.py. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -73,6 +74,7 @@ static int flush(int fd, long call)
 {
         int number = file_fails_with("fsync", fd);
 
+        sleep((unsigned)file_fails_with("slow", fd));
         if (!number)
                 return (int)syscall(call, fd);
         errno = number;

@@ -402,6 +402,20 @@ def test_programs_for_other_schemes(mover):
     assert "knows the scheme rfio" in text
 
 
+def test_a_disk_that_takes_long_to_write(build, mover, monkeypatch):
+    """A process that waits for it shows signs of life, and is not taken for one that hangs."""
+    for name in ("a", "b"):
+        os.makedirs(mover.path("from"), exist_ok=True)
+        with open(os.path.join(mover.path("from"), name), "wb") as f:
+            f.write(os.urandom(2 << 20))
+    with open(mover.path("rules"), "w", encoding="utf-8") as f:
+        f.write("slow 4 /to/\n")
+    monkeypatch.setenv("LD_PRELOAD", os.path.join(build, "tests/conform/libfailing_disk.so"))
+    monkeypatch.setenv("FAILING_DISK", mover.path("rules"))
+    answer, _ = mover.run("--stall", "1", "place", "transfer", f"file://{mover.path('from')}/", f"file://{mover.path('to')}/")
+    assert answer["files"] == 2 and answer["tries"] == 2 and answer["took_ms"] < 8000
+
+
 @pytest.fixture
 def disk(mover):
     """A small file system."""
