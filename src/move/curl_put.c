@@ -156,6 +156,8 @@ int curl_move(struct transfer *t, const char *temporary, struct err *err)
 
         if (r == 0)
                 return 0;
+        if (code == 0) /* no answer: it may be renamed already, and the target be the new file */
+                return r < 0 ? r : err_set(err, r, "%s", first.text);
         exchange_init(&x, t, t->task->url);
         curl_easy_setopt(x.h, CURLOPT_CUSTOMREQUEST, "DELETE");
         if (exchange_perform(&x, err) == 0 && x.code >= 200 && x.code < 300)

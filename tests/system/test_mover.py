@@ -402,6 +402,37 @@ def test_programs_for_other_schemes(mover):
     assert "knows the scheme rfio" in text
 
 
+class Lost(Crowded):
+    """Its answer to the first rename of a file is lost."""
+    puts, moves, deleted, silent = 0, 0, [], threading.Event()
+
+    def do_PUT(self):
+        Lost.puts += 1
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.answer(201)
+
+    def do_MOVE(self):
+        Lost.moves += Lost.puts > 0
+        if Lost.moves == 1:
+            Lost.silent.wait(20)
+            self.close_connection = True
+        else:
+            self.answer(201 if Lost.puts else 404)
+
+    def do_DELETE(self):
+        Lost.deleted.append(self.path)
+        self.answer(204)
+
+
+def test_a_file_whose_rename_was_not_answered_is_not_removed(mover):
+    with open(mover.path("sent"), "wb") as f:
+        f.write(b"12345")
+    with serving(Lost) as url:
+        answer, _ = mover.run("--stall", "1", "place", "transfer", f"file://{mover.path('sent')}", url + "file", "tries=2")
+        Lost.silent.set()
+        assert answer["ok"] and "/file" not in Lost.deleted, (answer, Lost.deleted)
+
+
 def test_a_disk_that_takes_long_to_write(build, mover, monkeypatch):
     """A process that waits for it shows signs of life, and is not taken for one that hangs."""
     for name in ("a", "b"):
