@@ -82,6 +82,8 @@ char *curl_temporary(const struct transfer *t);
 bool curl_can_move(struct transfer *t, const char *temporary);
 int curl_move(struct transfer *t, const char *temporary, struct err *err); /* as put() */
 void curl_drop(struct transfer *t, const char *temporary);                 /* removes it if possible */
+/* Waits until the names of the files in a folder of this machine are on its disk. Returns 0 or -errno. */
+int curl_sync_folder(int dirfd, const char *path);
 void curl_quote_sftp(struct buf *b, const char *path);
 /* WebDAV: makes the folders of a URL that ends with '/', outermost first; existing ones are accepted.
  * Returns 0, or an outcome of move/mover.h with err. */

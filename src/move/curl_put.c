@@ -238,6 +238,18 @@ char *curl_unescape_path(struct str escaped)
         return ret;
 }
 
+int curl_sync_folder(int dirfd, const char *path)
+{
+        int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
+
+        if (fd < 0) /* it may be written and not read */
+                return errno == EACCES || errno == ENOENT ? 0 : -errno;
+        r = fsync(fd) < 0 && errno != EINVAL ? -errno : 0; /* EINVAL: the file system does not do that */
+        close(fd);
+        return r;
+}
+
+/* Of several files, a placement waits for their names at its end. */
 static int file_put(struct transfer *t, struct err *err)
 {
         MEM_CLEANUP char *path = curl_url_path(t->task->url), *room = mem_alloc(65536);
@@ -278,6 +290,8 @@ static int file_put(struct transfer *t, struct err *err)
                 r = -errno;
         if (r < 0)
                 unlinkat(dir, buf_z(&temp), 0);
+        else if (!hides_partial(t))
+                r = curl_sync_folder(dir, ".");
         close(dir);
         return r;
 }

@@ -1250,6 +1250,30 @@ static void do_side_by_side(struct work *w, unsigned streams, bool fixed, struct
         }
 }
 
+/* Waits until the names of files that were moved onto this machine are on its disk, as their bytes are. */
+static int sync_names(const struct work *w)
+{
+        MEM_CLEANUP char *last = NULL;
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < w->file_count; i++) {
+                const char *dest = w->files[i].dest;
+                MEM_CLEANUP char *path =
+                        dest && str_istarts(str_of(dest), STR("file://")) ? curl_url_path(dest) : NULL;
+                char *slash = path ? strrchr(path, '/') : NULL;
+
+                if (!slash)
+                        continue;
+                slash[slash == path] = 0;
+                if (last && !strcmp(last, path))
+                        continue;
+                r = curl_sync_folder(AT_FDCWD, path);
+                free(last);
+                last = mem_dupz(path);
+        }
+        return r;
+}
+
 void placement_run(const struct mover_config *c, const struct placement *p, struct placement_report *ret)
 {
         atomic_uint_fast64_t claimed = 0;
@@ -1274,6 +1298,11 @@ void placement_run(const struct mover_config *c, const struct placement *p, stru
                 do_side_by_side(&w, streams, fixed != 0, &done);
         else
                 do_all(&w, &done);
+        if (!done.again && !done.refused && (r = sync_names(&w)) < 0) {
+                done.again = true;
+                done.failed = w.file_count;
+                err_set(&done.first, r, "the names of the files cannot be written: %s", strerror(-r));
+        }
         ret->result = done.again ? PLACEMENT_TEMPORARY : done.refused ? PLACEMENT_FAILED : PLACEMENT_DONE;
         ret->denied = ret->result == PLACEMENT_FAILED && (done.denied || w.refused);
         ret->took_ms = now_ms() - w.began_ms;

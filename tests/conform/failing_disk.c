@@ -22,6 +22,16 @@ __attribute__((constructor)) static void begin(void)
         rules_path = getenv("FAILING_DISK");
 }
 
+/* A part that ends in '$' is the end of the path. */
+static bool has_part(const char *path, const char *part)
+{
+        size_t n = strlen(part), all = strlen(path);
+
+        if (!n || part[n - 1] != '$')
+                return strstr(path, part) != NULL;
+        return all >= n - 1 && !strncmp(path + all - (n - 1), part, n - 1);
+}
+
 /* 0: it does not fail. */
 static int fails_with(const char *call, const char *path)
 {
@@ -40,7 +50,7 @@ static int fails_with(const char *call, const char *path)
                         continue;
                 *space = 0;
                 long number = strtol(space + 1, &part, 10);
-                if (!strcmp(line, call) && *part == ' ' && strstr(path, part + 1))
+                if (!strcmp(line, call) && *part == ' ' && has_part(path, part + 1))
                         return (int)number;
         }
         return 0;

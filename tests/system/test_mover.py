@@ -447,6 +447,23 @@ def test_a_disk_that_takes_long_to_write(build, mover, monkeypatch):
     assert answer["files"] == 2 and answer["tries"] == 2 and answer["took_ms"] < 8000
 
 
+def test_names_are_on_the_disk_too(build, mover, monkeypatch):
+    """Of files that count as moved: a machine that loses power then has not lost them."""
+    os.mkdir(mover.path("from"))
+    for name in ("a", "b"):
+        with open(os.path.join(mover.path("from"), name), "wb") as f:
+            f.write(b"12345")
+    with open(mover.path("rules"), "w", encoding="utf-8") as f:
+        f.write("fsync 5 /to$\n")
+    monkeypatch.setenv("LD_PRELOAD", os.path.join(build, "tests/conform/libfailing_disk.so"))
+    monkeypatch.setenv("FAILING_DISK", mover.path("rules"))
+    for source, target in (("from/", "to/"), ("from/a", "to/a")):
+        _, text = mover.run("place", "transfer", f"file://{mover.path(source)}", f"file://{mover.path(target)}", "tries=1", ok=False)
+        assert "Input/output error" in text
+    _, text = mover.run("--tries", "1", "put", mover.path("from/a"), f"file://{mover.path('to')}/a", ok=False)
+    assert "Input/output error" in text
+
+
 @pytest.fixture
 def disk(mover):
     """A small file system."""
