@@ -140,7 +140,7 @@ def test_outputs_without_progress(hasty):
 def test_inputs_without_progress(hasty):
     folder = os.path.join(hasty.work, "many")
     os.mkdir(folder)
-    for i in range(4000):
+    for i in range(12000):
         os.close(os.open(f"{folder}/{i}", os.O_CREAT))
     request = hasty.submit(sh("ls many | wc -l >count", transfer_input_files="many",
                               should_transfer_files="IF_NEEDED"))
@@ -151,4 +151,4 @@ def test_inputs_without_progress(hasty):
         wait_until(lambda: hasty.agents()[0]["queues"][0]["ad"].get("StagingFailures") == 1)
         assert why in hasty.cli("log", f"{request}.0") + hasty.cli("why", f"{request}.0")
     hasty.wait(request)
-    assert hasty.read("count").strip() == "4000"
+    assert hasty.read("count").strip() == "12000"
