@@ -500,15 +500,7 @@ static int compare_copy(struct transfer *t, const char *url, const struct mover_
 {
         int r = look_at(t, url, err);
 
-        if (r != 0)
-                return r;
-        if (t->found.size != p->size)
-                return err_set(err, MOVER_AGAIN, "the store has %llu bytes of %llu",
-                               (unsigned long long)t->found.size, (unsigned long long)p->size);
-        if (t->named.type == p->sum.type && strcmp(t->named.hex, p->sum.hex) != 0)
-                return err_set(err, MOVER_AGAIN, "the copy's %s is %s, and that of the file %s",
-                               sum_name(p->sum.type), t->named.hex, p->sum.hex);
-        return 0;
+        return r != 0 ? r : transfer_compare_copy(t, p, err);
 }
 
 int curl_pull(struct transfer *t, const struct mover_pull *p, struct err *err)

@@ -249,7 +249,8 @@ int curl_sync_folder(int dirfd, const char *path)
         return r;
 }
 
-/* Of several files, a placement waits for their names at its end. */
+/* Writes a file of this machine. A single put syncs the folder too; a placement of several files syncs each
+ * folder once, at its end. */
 static int file_put(struct transfer *t, struct err *err)
 {
         MEM_CLEANUP char *path = curl_url_path(t->task->url), *room = mem_alloc(65536);

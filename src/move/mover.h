@@ -122,6 +122,9 @@ int transfer_take(struct transfer *t, uint64_t upto);
 /* Reads the next bytes to send, from `at` on. Returns their number, 0 at the end, or -errno. */
 long transfer_read(struct transfer *t, uint64_t at, void *p, size_t n);
 int transfer_alive(struct transfer *t); /* 0; -ECANCELED, -ETIMEDOUT: stop now */
+/* Compares what a store says of the copy (t->found, t->named) with the file that was to be copied, as far as
+ * the two name checksums of one type. Returns 0, or MOVER_AGAIN with err. */
+int transfer_compare_copy(const struct transfer *t, const struct mover_pull *p, struct err *err);
 /* Waits until the file's bytes are on its disk. That of large files may take minutes, in which t is still
  * alive and keeps to its time. Returns 0 or -errno. */
 int transfer_sync(struct transfer *t, int fd, uint64_t size);

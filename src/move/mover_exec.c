@@ -414,22 +414,6 @@ static int exec_space(struct transfer *t, uint64_t *ret_free, struct err *err)
         return r;
 }
 
-/* Compares the copy with what the source's store says of it. */
-static int exec_compare_copy(struct transfer *t, const struct mover_pull *p, struct err *err)
-{
-        int r = exec_stat_url(t, err);
-
-        if (r != 0)
-                return r;
-        if (t->found.size != p->size)
-                return err_set(err, MOVER_AGAIN, "the store has %llu bytes of %llu",
-                               (unsigned long long)t->found.size, (unsigned long long)p->size);
-        if (t->named.type == p->sum.type && strcmp(t->named.hex, p->sum.hex) != 0)
-                return err_set(err, MOVER_AGAIN, "the copy's %s is %s, and that of the file %s",
-                               sum_name(p->sum.type), t->named.hex, p->sum.hex);
-        return 0;
-}
-
 /* One store copies from the other, as the program's protocol has it. */
 static int exec_pull(struct transfer *t, const struct mover_pull *p, struct err *err)
 {
@@ -439,7 +423,9 @@ static int exec_pull(struct transfer *t, const struct mover_pull *p, struct err 
         if (r == 0 && !echoed)
                 return err_set(err, MOVER_REFUSED, "its program does not know how to copy between stores");
         if (r == 0)
-                r = exec_compare_copy(t, p, err);
+                r = exec_stat_url(t, err);
+        if (r == 0)
+                r = transfer_compare_copy(t, p, err);
         if (r == MOVER_AGAIN && echoed)
                 exec_remove(t, NULL); /* it may be the wrong one */
         return r;

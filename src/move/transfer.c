@@ -154,6 +154,17 @@ int transfer_take(struct transfer *t, uint64_t upto)
         return lseek(t->fd, (off_t)t->done, SEEK_SET) < 0 ? -errno : 0;
 }
 
+int transfer_compare_copy(const struct transfer *t, const struct mover_pull *p, struct err *err)
+{
+        if (t->found.size != p->size)
+                return err_set(err, MOVER_AGAIN, "the store has %llu bytes of %llu",
+                               (unsigned long long)t->found.size, (unsigned long long)p->size);
+        if (t->named.type == p->sum.type && strcmp(t->named.hex, p->sum.hex) != 0)
+                return err_set(err, MOVER_AGAIN, "the copy's %s is %s, and that of the file %s",
+                               sum_name(p->sum.type), t->named.hex, p->sum.hex);
+        return 0;
+}
+
 int transfer_alive(struct transfer *t)
 {
         int r = t->config->alive ? t->config->alive(t->config->arg) : 0;

@@ -75,7 +75,7 @@ static void tell_first(struct workers_sum *sum, const struct err *err)
         atomic_store(&sum->told, 2);
 }
 
-/* From the moment at which its state is a result, the item is not done again. */
+/* An item is not done again once its state is a result. */
 static void add_outcome(struct shared *s, size_t item, int r, const struct err *err)
 {
         struct workers_sum *sum = &s->sum;
@@ -176,7 +176,7 @@ static void item_left(struct crew *c, struct worker *w)
         do_again(c, (size_t)begins - 1);
 }
 
-/* When all are over: items that a worker had taken and not yet named when it ended. */
+/* Finds, after the end of all workers, items that a worker had taken and not yet named when it ended. */
 static void find_lost(struct crew *c)
 {
         for (size_t i = 0; i < c->spec->count; i++)

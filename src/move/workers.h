@@ -26,7 +26,7 @@ struct worker {
         atomic_uint_fast64_t begins; /* its present item plus one; 0: none */
 };
 
-/* What the workers have done so far, in shared memory. */
+/* Totals of all workers, in shared memory. */
 struct workers_sum {
         atomic_uint_fast64_t next, bytes, claimed, tries, done;
         atomic_bool again, refused, denied; /* some item failed with MOVER_AGAIN or an error of this machine;

@@ -38,7 +38,7 @@ static void join_files(const struct flags *f, bool own_folders, struct buf *text
         }
 }
 
-/* With -usedagdir one DAG file is submitted as if in its own folder. Returns its name there. */
+/* Changes to the folder of the DAG file (-usedagdir). *ret: the file's name there, borrowed from `file`. */
 static int enter_folder(const char *file, const char **ret)
 {
         const char *slash = strrchr(file, '/');

@@ -17,7 +17,7 @@
 #define ROW_STEPS 200u
 /* Size of a row's late and edited attributes. */
 #define ROW_TEXT_MAX (64u << 10)
-/* So many times as many rows are made in one go as in the one before, at most. */
+/* The number of rows made in one go grows from one go to the next by at most this factor. */
 #define ROWS_MORE 16u
 
 /* Appends the log. *ret_removed: the reason of the removal as given by the user; NULL: none. */
@@ -200,7 +200,7 @@ bool history_file_slice(struct core *c, uint64_t budget)
         for (struct request *r = c->requests->unfiled ? c->requests->first : NULL; r; r = r->next) {
                 uint64_t rows = budget, left;
 
-                /* What a row takes is known when one has been made, and the next ones may be longer. */
+                /* The cost of a row is unknown until the first is made, and later rows may be longer. */
                 if (set_count(&request_cold(r)->unfiled) && may_be_long(r))
                         rows = 1;
                 while (budget && (left = set_count(&request_cold(r)->unfiled)) > 0) {

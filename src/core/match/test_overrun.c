@@ -20,7 +20,7 @@ static const char hostile[] =
 static const char reads_the_job[] = "[Cpus=8; TotalCpus=8; Memory=100; Disk=100; Requirements=TARGET.Wanted]";
 static const char *const simple[] = {"RequestCpus", "1", NULL};
 
-/* As an attribute: a list whose sum takes some `count` steps. */
+/* Appends a list of `count` ones; its sum takes about `count` steps. */
 static void list_of_ones(struct buf *out, unsigned count)
 {
         buf_addz(out, "{ 1");

@@ -58,7 +58,7 @@ struct clearing {
         uint64_t request, job_class; /* job_class: serial of the job's class */
         uint32_t member;
 };
-/* When nodes are to be looked at next; plans, without events. Times are of the steady clock. */
+/* Plans for the next looks at nodes, made without events. Times are of the steady clock. */
 struct node_watch {
         struct clearing clearing;
         bool draining;   /* some nodes were draining when nodes_tick last ran */

@@ -108,7 +108,7 @@ static void slurm_lines(void **state)
                     "5_0 a.sh 2 (NonZeroExitCode) you\n9 n 4 (TimeLimit) me\n17 n 1 (None) me\n");
 }
 
-/* Of a name with a newline thirty characters are printed, which do not reach the column of the state. */
+/* sacct prints thirty characters of a name with a newline, too few to reach the column of the state. */
 static void slurm_past_lines(void **state)
 {
         BUF_CLEANUP struct buf out = {0};
