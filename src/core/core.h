@@ -240,14 +240,16 @@ int core_account_set(struct core *c, struct str group, double shares, const stru
 void core_qos_set(struct core *c, struct str name, double priority, const struct str *users,
                   size_t user_count);
 /* Kinds of points that jobs get in the order: of their user (ann@lab), of the group of all users of a domain
- * (lab), and of their accounting group, which includes groups below it without points of their own. */
+ * (lab), of their accounting group, which includes groups below it without points of their own, and of their
+ * class: the queue of a batch system that they name (BatchQueue, SlurmPartition and so on). */
 enum core_credential {
         CORE_CREDENTIAL_USER,
         CORE_CREDENTIAL_GROUP,
         CORE_CREDENTIAL_ACCOUNT,
+        CORE_CREDENTIAL_CLASS,
         CORE_CREDENTIALS
 };
-/* Sets the points of one user, domain or group, before anything is replayed. */
+/* Sets the points of one user, domain, group or class, before anything is replayed. */
 void core_credential_set(struct core *c, enum core_credential what, struct str name, double points);
 /* Cost of jobs. Without settings the bank is off: jobs cost nothing, but orders to the bank are still carried
  * out. */

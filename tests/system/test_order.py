@@ -128,20 +128,27 @@ def test_accounts_and_quality_of_service(instance):
 
 
 def test_credentials_count_and_points_add_up(instance):
-    """Points of the owner, of his domain and of the account; the components of a job are exactly its sum, and give the order."""
+    """Points of the owner, of his domain, of the account and of the class; the components of a job are exactly its sum, and give
+    the order."""
     settings(instance, "priority: {credential: 2, size: 3, user: 0.1, age: 7}\n"
-                       "credentials: {users: {root@local: 5}, groups: {local: -1}, accounts: {phys: 10, phys.cms: 20.5}}\n")
+                       "credentials: {users: {root@local: 5}, groups: {local: -1}, accounts: {phys: 10, phys.cms: 20.5},\n"
+                       "              classes: {short: 3, long: -8}}\n")
     instance.server()
     plain = instance.submit(sh("true"))
     cms = instance.submit(sh("true", accounting_group="phys.cms", priority="4", request_cpus="2"))
     atlas = instance.submit(sh("true", accounting_group="phys.atlas.run3"))
-    for request, credential in ((plain, 8), (cms, 49), (atlas, 28)):
+    long = instance.submit(sh("true", **{"+BatchQueue": '"long"'}))
+    short = instance.submit(sh("true", **{"+SlurmPartition": '"short"'}))
+    other = instance.submit(sh("true", **{"+BatchQueue": '"other"', "+SlurmPartition": '"short"'}))
+    for request, credential in ((plain, 8), (cms, 49), (atlas, 28), (long, -8), (short, 14), (other, 8)):
         said = instance.json("priority", f"{request}.0")
         points = {c["name"]: c["points"] for c in said["components"]}
         assert points["credential"] == credential, said
         assert abs(said["total"] - sum(points.values())) < 1e-6
-    ahead = {request: instance.json("priority", f"{request}.0")["ahead"] for request in (plain, cms, atlas)}
-    assert ahead == {plain: 2, cms: 0, atlas: 1}
+    ahead = {request: instance.json("priority", f"{request}.0")["ahead"] for request in (plain, cms, atlas, short, long)}
+    assert ahead == {plain: 3, cms: 0, atlas: 1, short: 2, long: 5}
+    instance.cli("edit", f"{long}.0", "BatchQueue=\"short\"")
+    assert instance.json("priority", f"{long}.0")["ahead"] < 4
     assert "points of its owner" in instance.cli("priority", f"{cms}.0")
 
 

@@ -18,6 +18,7 @@
 #include "core/data/label.h"
 #include "core/fairness/charge.h"
 #include "core/fairness/order.h"
+#include "core/fairness/qos.h"
 #include "core/index/index.h"
 #include "core/model/gang_rule.h"
 #include "core/model/item.h"
@@ -104,9 +105,13 @@ static void collect(struct names *s, const struct ad *ad)
         const symbol conditions[] = {a->Requirements,  a->Rank,        a->RequestCpus,      a->DeferralTime,
                                      a->RequestMemory, a->RequestDisk, a->ConcurrencyLimits};
         struct expr_uses uses;
+        size_t class_count;
+        const symbol *class_names = credential_names(s->core, &class_count);
 
         for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
                 names_add(s, fixed[i]);
+        for (size_t i = 0; i < class_count; i++)
+                names_add(s, class_names[i]);
         for (size_t i = 0; i < s->core->classes->significant_count; i++)
                 names_add(s, s->core->classes->significant[i]);
         add_requests(s, ad);

@@ -230,7 +230,7 @@ void charge_class_init(struct core *c, struct job_class *k)
                 k->draws_bad = parse_draws(c, k->ad, NULL, &k->draws, NULL) != 0 ||
                                add_own_pools(c, k, &k->draws, NULL) != 0;
         size_category(c, k);
-        k->credential = credential_points(c, owner, charge_group(c, k->ad));
+        k->credential = credential_points(c, owner, charge_group(c, k->ad), k->ad);
         if (shares_resolve(c->shares, owner, charge_group(c, k->ad), &k->account, NULL) != 0)
                 shares_resolve(c->shares, owner, STR_NONE, &k->account, NULL);
         eval_reset(&c->eval);

@@ -16,6 +16,7 @@
  * Code that changes a value on which an order depends must tell the heaps and trees that are sorted by it.
  */
 #pragma once
+#include "classad/symbols.h"
 #include "core/model/names.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,6 +34,8 @@ struct fairness {
         struct limit *money;      /* classes whose account cannot pay wait at it (billing/billing.h) */
         struct map *qualities;    /* qualities of service by name */
         struct map *credentials;  /* names, each preceded by its enum core_credential */
+        symbol class_names[6];    /* attributes that name a job's class, if classes have points */
+        size_t class_name_count;
 };
 
 void fairness_init(struct core *c); /* c->limits must be set */

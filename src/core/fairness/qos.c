@@ -1,6 +1,7 @@
 #include "core/fairness/qos.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/map.h"
 #include "base/mem.h"
@@ -103,6 +104,15 @@ void core_credential_set(struct core *c, enum core_credential what, struct str n
 
         credential_key(&key, what, name);
         *v = points;
+        if (what == CORE_CREDENTIAL_CLASS && c->fairness->class_name_count == 0) {
+                const struct attributes *a = &c->attr;
+                const symbol names[] = {a->BatchQueue, a->SlurmPartition, a->GridEngineQueue,
+                                        a->PbsQueue,   a->HtcondorQueue,  a->KubernetesQueue};
+
+                _Static_assert(sizeof(names) == sizeof(c->fairness->class_names), "all of them");
+                memcpy(c->fairness->class_names, names, sizeof(names));
+                c->fairness->class_name_count = sizeof(names) / sizeof(names[0]);
+        }
         free(map_put(c->fairness->credentials, buf_view(&key), v));
 }
 
@@ -116,14 +126,34 @@ static double credential_of(const struct core *c, enum core_credential what, str
         return v ? *v : 0;
 }
 
-double credential_points(const struct core *c, struct str owner, struct str group)
+const symbol *credential_names(const struct core *c, size_t *count)
+{
+        *count = c->fairness->class_name_count;
+        return c->fairness->class_names;
+}
+
+/* Points of the first queue that the ad names. */
+static double class_points(struct core *c, const struct ad *ad)
+{
+        struct str name;
+
+        for (size_t i = 0; i < c->fairness->class_name_count; i++) {
+                symbol s = c->fairness->class_names[i];
+
+                if (ad_find(ad, s) && eval_string(&c->eval, ad, NULL, s, &name))
+                        return credential_of(c, CORE_CREDENTIAL_CLASS, name);
+        }
+        return 0;
+}
+
+double credential_points(struct core *c, struct str owner, struct str group, const struct ad *ad)
 {
         ptrdiff_t at = str_rfind(owner, '@');
         double points;
 
         if (map_count(c->fairness->credentials) == 0)
                 return 0;
-        points = credential_of(c, CORE_CREDENTIAL_USER, owner);
+        points = credential_of(c, CORE_CREDENTIAL_USER, owner) + class_points(c, ad);
         if (at >= 0)
                 points += credential_of(c, CORE_CREDENTIAL_GROUP, str_skip(owner, (size_t)at + 1));
         while (group.n) {

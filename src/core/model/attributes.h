@@ -28,6 +28,8 @@
         X(DAGFailedCount) X(DAGStatus) X(DAGJobId) X(DAGJobCount) X(DAGReturn) X(DAGSuccess) \
         X(GangSize) X(GangWithin) X(GangGroupBy) X(ParallelShutdownPolicy) X(WantParallelSchedulingGroups)     \
         X(ConcurrencyLimits) X(AccountingGroup) X(AcctGroup) X(QOS)                                        \
+        /* by which a job names the queue of a batch system that it is to run in */ \
+        X(BatchQueue) X(SlurmPartition) X(GridEngineQueue) X(PbsQueue) X(HtcondorQueue) X(KubernetesQueue) \
         X(RerunOnLost) X(CheckpointExitCode) X(SuccessCheckpointExitCode) X(SuccessCheckpointExitBySignal) \
         X(SuccessCheckpointExitSignal) X(CheckpointSig) X(KillSig) X(JobMaxVacateTime) X(TransferCheckpoint)                                                                                     \
         /* attributes that the core sets while the job is in the queue */                                   \

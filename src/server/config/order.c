@@ -215,7 +215,7 @@ static int read_credential(struct config_order *o, enum core_credential what, co
 
 int config_order_read_credentials(void *at, const struct doc *d, struct err *err)
 {
-        static const char *const keys[] = {"users", "groups", "accounts", NULL};
+        static const char *const keys[] = {"users", "groups", "accounts", "classes", NULL};
         int r = doc_only(d, keys, err);
 
         for (size_t i = 0; r == 0 && keys[i]; i++) {

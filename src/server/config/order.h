@@ -5,7 +5,7 @@
  *     physics: {shares: 60, users: [ann@local, "*@far.org"], accounts: {cms: {shares: 2}}}
  *   qos: {urgent: {priority: 1000, users: [ann@local], max_running: 10}}
  *   priority: {fair_share: 1, qos: 1, size: 0, age: 0, user: 0, credential: 1}
- *   credentials: {users: {ann@local: 5}, groups: {far.org: -2}, accounts: {physics: 10}}
+ *   credentials: {users: {ann@local: 5}, groups: {far.org: -2}, accounts: {physics: 10}, classes: {short: 3}}
  */
 #pragma once
 #include "base/format/doc.h"

@@ -74,7 +74,7 @@ void priority_write(struct json *j, const struct core_priority *p)
         component(j, "waiting", p->waiting_points, "hours of waiting, fewer if it may run long",
                   p->waiting_h);
         component(j, "user", p->user_points, "JobPrio", (double)p->job_prio);
-        component(j, "credential", p->credential_points, "points of its owner, group and account",
+        component(j, "credential", p->credential_points, "points of its owner, group, account and class",
                   p->credential);
         json_close(j, ']');
         json_key(j, "share");
