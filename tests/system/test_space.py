@@ -130,3 +130,29 @@ def test_wrong_words(place):
     assert "the job writes to none" in place.cli("submit", "-", stdin=data(place.ftp.url, dap_type="release", reserve_id=3), code=1).err
     place.cli("stores", "--used", "dav=some", "--owner", "ann@local", code=2)
     assert "no store 'none'" in place.cli("stores", "--used", "none=1M", "--owner", "ann@local", code=2).err
+
+
+def test_what_is_stored_is_paid_for(place):
+    """A copy for its bytes, a lot for its size and time, and what is written into the lot no second time."""
+    with open(os.path.join(place.dir, "droverd.yaml"), "a", encoding="utf-8") as f:
+        f.write("bank:\n  rates:\n    - charge: 1 + BytesStored * max({StoredSeconds, 1})\n")
+    place.daemons[0].stop()
+    place.server()
+    agents.offering(place, "transfers")
+    place.cli("bank", "account", "lab", "--new", "--member", "*@local=user")
+    place.cli("bank", "deposit", "lab", str(10 ** 12))
+    source, url, lab = place.ftp.url + "three", place.web.url, {"accounting_group": "lab"}
+
+    def charged():
+        return [-m["amount"] for m in place.json("bank", "statement", "lab")["movements"] if m["what"] == "charge"]
+
+    place.wait(place.submit(data(source, url + "a", **lab)))
+    assert charged() == [1 + 3 * MIB]
+    place.wait(place.submit(data(url, dap_type="reserve", reserve_size="6 MB", duration="2 hours", reserve_id="x", **lab)))
+    assert charged()[1:] == [1 + 6 * MIB * 7200]
+    place.wait(place.submit(data(source, url + "b", reserve_id="x", **lab)))
+    place.wait(place.submit(data(url + "a", dap_type="rm", **lab)))
+    assert charged()[2:] == [1, 1] and lots(place)["x"] == 3 * MIB
+    missing = place.submit(data(place.ftp.url + "none", url + "c", transfer_output_size="1M", max_retry=0, **lab))
+    place.wait(missing, code=1)
+    assert charged()[4:] == [1] and place.json("bank", "balance", "lab")["held"] == 0

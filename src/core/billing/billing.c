@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "core/accounts/share.h"
 #include "core/classes/admission.h"
+#include "core/data/space.h"
 #include "core/events/apply.h"
 #include "core/fairness/charge.h"
 #include "core/model/core_parts.h"
@@ -39,7 +40,7 @@ struct billing {
         size_t rate_count;
         struct {
                 symbol WallSeconds, CpuSeconds, Cpus, Memory, Disk, MemoryPeak, BytesIn, BytesOut,
-                        EnergyJoules, Hour, WeekDay, Account, User, Place;
+                        BytesStored, StoredSeconds, EnergyJoules, Hour, WeekDay, Account, User, Place;
         } names;
         int64_t look_ms; /* steady clock: next look at expired liens */
 };
@@ -53,6 +54,10 @@ struct usage {
         const struct amounts *more; /* GPUs and similar resources; NULL: none */
         int64_t start_ms, wall_ms, cpu_ms, cpus, memory_mib, disk_kib, memory_peak_mib;
         uint64_t bytes_in, bytes_out, energy_uj;
+        struct stored {
+                uint64_t bytes;
+                int64_t ms; /* 0: until somebody removes them */
+        } stored;
 };
 
 void billing_init(struct core *c)
@@ -67,6 +72,8 @@ void billing_init(struct core *c)
         X(MemoryPeak)
         X(BytesIn)
         X(BytesOut)
+        X(BytesStored)
+        X(StoredSeconds)
         X(EnergyJoules)
         X(Hour)
         X(WeekDay)
@@ -241,6 +248,8 @@ static struct ad *usage_ad(struct core *c, const struct usage *u)
         ad_set_integer(ad, b->names.MemoryPeak, u->memory_peak_mib);
         ad_set_integer(ad, b->names.BytesIn, (int64_t)u->bytes_in);
         ad_set_integer(ad, b->names.BytesOut, (int64_t)u->bytes_out);
+        ad_set_integer(ad, b->names.BytesStored, (int64_t)u->stored.bytes);
+        ad_set_integer(ad, b->names.StoredSeconds, u->stored.ms / 1000);
         ad_set_real(ad, b->names.EnergyJoules, (double)u->energy_uj / 1e6);
         ad_set_integer(ad, b->names.Hour, start_s % DAY_S / 3600);
         ad_set_integer(ad, b->names.WeekDay, (start_s / DAY_S + 4) % 7); /* 1 January 1970 was a Thursday */
@@ -410,9 +419,40 @@ static int64_t expected_ms(struct core *c, const struct ad *job)
         return c->billing->settings.lien_ms;
 }
 
+/* Returns what a job leaves in a store with a capacity: the lot that it reserves, or files outside of lots. A
+ * lot was paid for when it was reserved, so files in it are not counted again. */
+static struct stored stored_by(const struct job_template *t, uint64_t written, uint64_t claim)
+{
+        struct stored s = {0};
+
+        if (t->lot_act == LOT_RESERVE)
+                s = (struct stored){.bytes = claim, .ms = t->lot_ms ? t->lot_ms : SPACE_LOT_MS};
+        else if ((t->lot_act == LOT_WRITE || t->lot_act == LOT_COPY) && !t->lot_name)
+                s.bytes = written < claim ? written : claim;
+        return s;
+}
+
+static struct stored stored_expected(const struct job_template *t, uint32_t claim_units)
+{
+        uint64_t claim = (uint64_t)claim_units << SPACE_UNIT_SHIFT;
+
+        return stored_by(t, claim, claim);
+}
+
+static struct stored stored_by_attempt(const struct job *j, const struct event *e, uint64_t written)
+{
+        const struct job_template *t = request_part(j->request, j->member, NULL)->job_template;
+        bool succeeded =
+                e->type == EVENT_EXITED && e->outcome == CORE_EXITED && !e->signaled && e->exit_code == 0;
+
+        if (t->lot_act == LOT_RESERVE && !succeeded)
+                return (struct stored){0};
+        return stored_by(t, written, (uint64_t)space_drawn(j->draws) << SPACE_UNIT_SHIFT);
+}
+
 static struct usage usage_expected(struct core *c, const struct bank_account *a, struct str owner,
                                    const struct ad *job, const struct queue *q, const struct need *need,
-                                   int64_t wall_ms)
+                                   struct stored stored, int64_t wall_ms)
 {
         return (struct usage){.account = str_of(a->name),
                               .user = owner,
@@ -425,7 +465,8 @@ static struct usage usage_expected(struct core *c, const struct bank_account *a,
                               .cpus = need->cpus,
                               .memory_mib = need->memory_mib,
                               .disk_kib = need->disk_kib,
-                              .memory_peak_mib = need->memory_mib};
+                              .memory_peak_mib = need->memory_mib,
+                              .stored = stored};
 }
 
 /* Returns whether the job costs no more there, at today's rates, than what was quoted: its processors,
@@ -449,7 +490,7 @@ static bool quote_covers(struct core *c, const struct bank_quote *q, const struc
 /* Returns the quote that a job with this ad names (BankQuote), if it is valid at this queue. */
 static const struct bank_quote *quote_of(struct core *c, const struct bank_account *a, struct str owner,
                                          const struct ad *ad, const struct queue *queue,
-                                         const struct need *need)
+                                         const struct need *need, struct stored stored)
 {
         const struct bank_quote *q;
         struct usage u;
@@ -462,7 +503,7 @@ static const struct bank_quote *quote_of(struct core *c, const struct bank_accou
         if (!q || q->used || q->end_ms <= c->now_ms || q->account != a ||
             (q->user && !str_eqz(owner, q->user)))
                 return NULL;
-        u = usage_expected(c, a, owner, ad, queue, need, q->duration_ms);
+        u = usage_expected(c, a, owner, ad, queue, need, stored, q->duration_ms);
         return quote_covers(c, q, &u) ? q : NULL;
 }
 
@@ -472,6 +513,7 @@ static enum billing_answer lien_of_class(struct core *c, const struct job_class 
 {
         struct str owner = str_of(k->owner);
         struct bank_account *a = payer(c, owner, k->ad, k->account, why);
+        struct stored stored = stored_expected(k->job_template, k->claim_units);
         const struct bank_quote *quote;
         struct usage u;
         struct need need;
@@ -485,12 +527,12 @@ static enum billing_answer lien_of_class(struct core *c, const struct job_class 
         if (!a)
                 return wants_account(c, k->ad) ? BILLING_NEVER : BILLING_YES;
         need_of(c, k, k->ad, q->ad, &need);
-        quote = quote_of(c, a, owner, k->ad, q, &need);
+        quote = quote_of(c, a, owner, k->ad, q, &need, stored);
         if (quote) {
                 *ret_amount = quoted(quote, expected_ms(c, k->ad));
                 return BILLING_YES;
         }
-        u = usage_expected(c, a, owner, k->ad, q, &need, expected_ms(c, k->ad));
+        u = usage_expected(c, a, owner, k->ad, q, &need, stored, expected_ms(c, k->ad));
         if (price(c, &u, ret_amount) == 0)
                 return BILLING_YES;
         err_set(why, 0, "the charge rate of %s has no value at %s/%s: an administrator must mend it", a->name,
@@ -600,7 +642,9 @@ static void reserve(struct core *c, const struct event *e)
         struct request *r = request_find(c, e->request);
         uint32_t first = (uint32_t)set_first(&e->members);
         const struct job *j = request_job(r, first);
-        const struct ad *job = request_part(r, first, NULL)->job_template->ad;
+        const struct part *p = request_part(r, first, NULL);
+        const struct ad *job = p->job_template->ad;
+        struct stored stored = stored_expected(p->job_template, p->claim_units);
         struct need need = {
                 .cpus = j->cpus, .memory_mib = (int64_t)j->memory_mib, .disk_kib = (int64_t)j->disk_kib};
         struct str owner = str_of(request_owner(r));
@@ -611,7 +655,7 @@ static void reserve(struct core *c, const struct event *e)
         struct bank_order o;
         struct usage u;
 
-        if (!a || is_prepaid(c, request_part(r, first, NULL)->job_template))
+        if (!a || is_prepaid(c, p->job_template))
                 return;
         if (j->more)
                 need.more = *j->more;
@@ -620,8 +664,8 @@ static void reserve(struct core *c, const struct event *e)
         o.account = str_of(a->name);
         o.members = e->members; /* borrowed */
         o.end_ms = c->now_ms + wall_ms;
-        quote = set_count(&e->members) == 1 ? quote_of(c, a, owner, job, j->queue, &need) : NULL;
-        u = usage_expected(c, a, owner, job, j->queue, &need, wall_ms);
+        quote = set_count(&e->members) == 1 ? quote_of(c, a, owner, job, j->queue, &need, stored) : NULL;
+        u = usage_expected(c, a, owner, job, j->queue, &need, stored, wall_ms);
         if (quote) {
                 o.quote = quote->id;
                 o.amount = quoted(quote, wall_ms);
@@ -673,6 +717,7 @@ static struct usage usage_of_attempt(struct core *c, const struct job *j, const 
         u.bytes_in = e->bytes_in >> 63 ? 0 : e->bytes_in;
         u.bytes_out = e->bytes_out >> 63 ? 0 : e->bytes_out;
         u.energy_uj = e->energy_uj;
+        u.stored = stored_by_attempt(j, e, u.bytes_out);
         return u;
 }
 
@@ -807,6 +852,7 @@ static void extend(struct core *c, const struct job *j, const struct bank_lien *
 {
         const struct bank_account *a = l->account;
         const struct bank_quote *quote = bank_quote(c->bank, l->quote);
+        const struct part *p = request_part(j->request, j->member, NULL);
         int64_t more_ms = c->billing->settings.lien_ms, amount = 0;
         struct need need = {
                 .cpus = j->cpus, .memory_mib = (int64_t)j->memory_mib, .disk_kib = (int64_t)j->disk_kib};
@@ -823,8 +869,8 @@ static void extend(struct core *c, const struct job *j, const struct bank_lien *
         o = order_of(BANK_EXTEND, j->request, j->fence, buf_view(&place));
         set_add(&o.members, j->member);
         o.end_ms = c->now_ms + more_ms;
-        u = usage_expected(c, a, owner, request_part(j->request, j->member, NULL)->job_template->ad, j->queue,
-                           &need, c->now_ms + more_ms - l->at_ms);
+        u = usage_expected(c, a, owner, p->job_template->ad, j->queue, &need,
+                           stored_expected(p->job_template, p->claim_units), c->now_ms + more_ms - l->at_ms);
         if (quote)
                 amount = quoted(quote, u.wall_ms);
         else

@@ -27,6 +27,7 @@
 
 #define SPACE_UNIT_SHIFT 20u          /* a unit of the limits is 1 MiB */
 #define SPACE_LOTS_MAX   1000u        /* lots of one store */
+#define SPACE_LOT_MS     86400000     /* duration of a lot whose author says none */
 #define SPACE_NAME_MAX   32u          /* name of a lot */
 #define SPACE_FILE_BYTES (1ull << 30) /* claim of a job that does not say what it writes */
 

@@ -67,7 +67,7 @@ void lots_end_find(struct core *c, const struct job *j, const struct core_result
                 break;
         case LOT_RESERVE:
                 o->bytes = claim;
-                o->until_ms = c->now_ms + (t->lot_ms ? t->lot_ms : LOTS_DURATION_MS);
+                o->until_ms = c->now_ms + (t->lot_ms ? t->lot_ms : SPACE_LOT_MS);
                 o->op = claim && succeeded && *ret->name ? SPACE_RESERVE : 0;
                 break;
         case LOT_RELEASE:

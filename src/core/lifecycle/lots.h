@@ -6,8 +6,6 @@
 #include "core/core.h"
 #include "core/data/space.h"
 
-#define LOTS_DURATION_MS 86400000 /* of a lot whose author says no duration */
-
 /* Sets the bytes that count for an owner outside of lots, where files came or went that Drover's jobs have
  * not written or removed. Returns 0; CORE_UNKNOWN with err: there is no such store with a capacity;
  * CORE_INVALID with err. */
