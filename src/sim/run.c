@@ -419,8 +419,12 @@ static int run_play(struct run *r, struct err *err)
         if (sim_world_violated(r->world))
                 return err_set(err, 1, "%s", sim_world_violated(r->world));
         if (r->ended < r->w->job_count)
-                return err_set(err, 1, "%" PRIu64 " of %zu jobs never started, though agents are free",
-                               r->w->job_count - r->ended, r->w->job_count);
+                return err_set(
+                        err, 1, "%" PRIu64 " of %zu jobs never started, %s", r->w->job_count - r->ended,
+                        r->w->job_count,
+                        r->cloud && (r->site->budget.month_micro >= 0 || r->site->budget.hour_micro >= 0)
+                                ? "because the budget allows no more nodes"
+                                : "though agents are free");
         return 0;
 }
 

@@ -90,14 +90,17 @@ void run_cloud_make(struct run *r)
         for (size_t k = 0; k < r->site->count; k++)
                 if (r->site->clusters[k].cloud.boot_ms)
                         cloud_add(r, x, k);
-        x->settings = (struct wishlist_settings){.plan = {.provisioners = x->provisioners,
-                                                          .provisioner_count = n,
-                                                          .shapes = x->plan_shapes,
-                                                          .shape_count = n,
-                                                          .rules = {.hour_micro = -1, .month_micro = -1}},
-                                                 .shapes = x->shapes,
-                                                 .provisioners = x->names,
-                                                 .horizon_ms = HORIZON_MS};
+        x->settings =
+                (struct wishlist_settings){.plan = {.provisioners = x->provisioners,
+                                                    .provisioner_count = n,
+                                                    .shapes = x->plan_shapes,
+                                                    .shape_count = n,
+                                                    .rules = {.max = r->site->budget.nodes,
+                                                              .hour_micro = r->site->budget.hour_micro,
+                                                              .month_micro = r->site->budget.month_micro}},
+                                           .shapes = x->shapes,
+                                           .provisioners = x->names,
+                                           .horizon_ms = HORIZON_MS};
         r->plan.kind = TIMER_PLAN;
         run_timer_set(r, &r->plan, run_now(r));
 }
@@ -120,10 +123,36 @@ void run_cloud_free(struct run *r)
 
 /* ---- a node's life */
 
-static void set_state(struct run *r, struct place *p, enum node_state to, const char *why)
+/* Never more nodes than allowed, and never more money for an hour or a month than the site has. */
+static void check_budget(struct run *r)
 {
-        const struct core_node_order o = {
-                .agent = p->name, .to = to, .by = STR("the wishlist"), .reason = str_of(why)};
+        const struct sim_budget *b = &r->site->budget;
+        int64_t micro = 0, spent = core_spent_micro(sim_world_core(r->world));
+        uint32_t nodes = 0;
+
+        for (size_t i = 0; i < r->place_count; i++)
+                if (run_place_is_cloud(&r->places[i]) && r->places[i].launched_ms >= 0) {
+                        nodes++;
+                        micro += (int64_t)(r->places[i].cluster->price * MICRO);
+                }
+        if (b->nodes && nodes > b->nodes)
+                sim_world_violation(r->world, "%u nodes, of which there may be %u", nodes, b->nodes);
+        if (b->hour_micro >= 0 && micro > b->hour_micro)
+                sim_world_violation(r->world, "nodes for %g an hour, which may cost %g",
+                                    (double)micro / MICRO, (double)b->hour_micro / MICRO);
+        if (b->month_micro >= 0 && spent > b->month_micro)
+                sim_world_violation(r->world, "%g spent in a month, which may cost %g", (double)spent / MICRO,
+                                    (double)b->month_micro / MICRO);
+}
+
+static void set_state(struct run *r, struct place *p, enum node_state to, const char *why,
+                      int64_t deadline_ms)
+{
+        const struct core_node_order o = {.agent = p->name,
+                                          .to = to,
+                                          .by = STR(NODE_BY_WISH),
+                                          .reason = str_of(why),
+                                          .deadline_ms = deadline_ms};
         struct err err;
 
         if (core_node_set(sim_world_core(r->world), &o, &err))
@@ -180,7 +209,7 @@ static void launch(struct run *r, size_t shape)
 void run_cloud_retire(struct run *r, struct place *p, const char *why)
 {
         run_timer_stop(r, &p->timer);
-        set_state(r, p, NODE_RETIRED, why);
+        set_state(r, p, NODE_RETIRED, why, 0);
         settle(r, p);
 }
 
@@ -203,6 +232,11 @@ static void look_at_node(struct run *r, struct place *p)
         }
 }
 
+struct leave {
+        struct place *place;
+        int64_t deadline_ms; /* 0: none */
+};
+
 void run_cloud_plan(struct run *r)
 {
         struct wishlist w;
@@ -211,19 +245,27 @@ void run_cloud_plan(struct run *r)
                 if (run_place_is_cloud(&r->places[i]))
                         look_at_node(r, &r->places[i]);
         wishlist_make(sim_world_core(r->world), &r->cloud->settings, &w);
-        struct place **leave = mem_zalloc((w.in.node_count + 1) * sizeof(*leave));
+        struct leave *leave = mem_zalloc((w.in.node_count + 1) * sizeof(*leave));
         size_t leaving = 0;
 
         for (size_t i = 0; i < w.in.node_count; i++)
                 if (w.plan.leaves[i])
-                        leave[leaving++] = map_get(r->places_by_name, str_of(w.names[i]));
+                        leave[leaving++] =
+                                (struct leave){map_get(r->places_by_name, str_of(w.names[i])),
+                                               w.plan.leaves[i] == PLAN_LEAVES_MONTH
+                                                       ? run_now(r) + w.nodes[i].paid_left_ms / 2 + 1
+                                                       : 0};
         for (size_t i = 0; i < w.plan.wish_count; i++)
                 for (uint32_t k = 0; k < w.plan.wishes[i].nodes; k++)
                         launch(r, w.plan.wishes[i].shape);
         for (size_t i = 0; i < leaving; i++)
-                set_state(r, leave[i], NODE_DRAINING, "it has nothing to do, and its time is over");
+                set_state(r, leave[i].place, NODE_DRAINING,
+                          leave[i].deadline_ms ? "the budget of the month is spent"
+                                               : "it has nothing to do, and its time is over",
+                          leave[i].deadline_ms);
         free(leave);
         wishlist_deinit(&w);
+        check_budget(r);
         run_timer_set(r, &r->plan, run_now(r) + PLAN_MS);
 }
 

@@ -15,7 +15,7 @@
 
 void sim_site_init(struct sim_site *s)
 {
-        *s = (struct sim_site){.near = {1000000000, 1000}, .far = {50000000, 20000}};
+        *s = (struct sim_site){.near = {1000000000, 1000}, .far = {50000000, 20000}, .budget = {-1, -1, 0}};
 }
 
 void sim_site_deinit(struct sim_site *s)
@@ -205,6 +205,32 @@ static int read_price(const struct doc *map, double *ret, struct err *err)
         return r;
 }
 
+static int read_money(const struct doc *map, const char *name, int64_t *ret_micro, struct err *err)
+{
+        const struct doc *d = doc_get(map, name);
+        double value = 0;
+        int r = d ? doc_number(d, &value, err) : 0;
+
+        if (r || !d)
+                return r;
+        if (value < 0 || value > 1e9)
+                return doc_where(err, err_set(err, -EINVAL, "%s must be from 0 to 1000000000", name), d);
+        *ret_micro = (int64_t)(value * 1e6);
+        return 0;
+}
+
+static int read_budget(const struct doc *map, struct sim_budget *b, struct err *err)
+{
+        static const char *const keys[] = {"budget_hour", "budget_month", "max_nodes", NULL};
+        int r = doc_only(map, keys, err);
+
+        if (r == 0)
+                r = read_money(map, "budget_hour", &b->hour_micro, err);
+        if (r == 0)
+                r = read_money(map, "budget_month", &b->month_micro, err);
+        return r ? r : read_count(map, "max_nodes", SIM_AGENTS_MAX, &b->nodes, err);
+}
+
 static int read_cluster(struct sim_site *s, const struct doc *d, struct err *err)
 {
         static const char *const keys[] = {"name",        "agents", "cpus",   "memory",  "speed",   "cache",
@@ -293,7 +319,7 @@ static int read_links(struct sim_site *s, struct sim_cluster *c, const struct do
 
 static int site_read_document(struct sim_site *s, const char *name, const struct doc *root, struct err *err)
 {
-        static const char *const keys[] = {"clusters", "near", "far", NULL};
+        static const char *const keys[] = {"clusters", "near", "far", "provision", NULL};
         const struct doc *clusters = doc_get(root, "clusters"), *near = doc_get(root, "near"),
                          *far = doc_get(root, "far");
         size_t at = s->count;
@@ -306,6 +332,8 @@ static int site_read_document(struct sim_site *s, const char *name, const struct
                 r = read_link(near, &s->near, err);
         if (r == 0 && far)
                 r = read_link(far, &s->far, err);
+        if (r == 0 && doc_get(root, "provision"))
+                r = read_budget(doc_get(root, "provision"), &s->budget, err);
         if (r == 0 && clusters->count > SIM_CLUSTERS_MAX)
                 r = doc_where(err, err_set(err, -EINVAL, "more than %u clusters", SIM_CLUSTERS_MAX),
                               clusters);

@@ -21,9 +21,11 @@
  *       outages: [{from: 2d, for: 6h}]  # all its agents are away then, and what they run is lost
  *       watts: {idle: 3, busy: 12}      # of a processor; default 0
  *       price: 0.40         # of an agent's hour; default 0
- *       cloud: {boot: 2m, idle: 5m, period: 1m, interrupted: 12h} # its agents come and go as the wishlist
- * has # it; interrupted: mean time after which one is taken away; default: never links: {south: {bandwidth:
- * 50M, latency: 20ms}}
+ *       cloud: {boot: 2m, idle: 5m, period: 1m, interrupted: 12h}
+ *                           # its agents come and go as the wishlist has it; interrupted: mean time after
+ *                           # which one is taken away; default: never
+ *       links: {south: {bandwidth: 50M, latency: 20ms}}
+ *   provision: {budget_hour: 10, budget_month: 2000, max_nodes: 40} # of agents that come and go
  *
  * Links that are not given: `near` to a cluster's own store, `far` to the others.
  */
@@ -45,6 +47,10 @@ struct sim_cloud {
         int64_t boot_ms, idle_ms, period_ms; /* boot_ms 0: its agents are always there */
         int64_t interrupted_ms;              /* mean; 0: never */
 };
+struct sim_budget { /* millionths; -1: no bound */
+        int64_t hour_micro, month_micro;
+        uint32_t nodes; /* 0: no bound */
+};
 struct sim_cluster {
         char *name;
         uint32_t agents, cpus;
@@ -64,6 +70,7 @@ struct sim_site {
         struct sim_cluster *clusters;
         size_t count, cap;
         struct sim_link near, far;
+        struct sim_budget budget;
 };
 void sim_site_init(struct sim_site *s); /* no clusters; near 1 GB/s and 1 ms, far 50 MB/s and 20 ms */
 void sim_site_deinit(struct sim_site *s);

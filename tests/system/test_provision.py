@@ -274,6 +274,41 @@ def test_the_next_best_shape(instance, sky):
     sky.all_gone()
 
 
+def test_what_is_being_stopped_still_costs(instance, sky):
+    """A retired node's machine counts in the hour's budget until a list no longer shows it."""
+    with open(os.path.join(instance.dir, "droverd.yaml"), encoding="utf-8") as f:
+        text = f.read()
+    configure(instance, text.replace("horizon: 20s", "horizon: 20s, budget_hour: 3"))
+    instance.server()
+    go = os.path.join(instance.work, "go")
+    first = instance.submit(sh(f"while [ ! -e {go} ]; do sleep 0.1; done"))
+    instance.wait_state(f"{first}.0", "running")
+    second = instance.submit(sh("true", request_cpus=4))
+    wait_until(lambda: plan(instance)["demands"][0]["why"] == "the budget of an hour does not allow it")
+    sky.faults(slow_list=4)
+    instance.write("go", "")
+    instance.wait(first)
+    wait_until(lambda: nodes(instance, "retired"), 60)
+    wait_until(lambda: len(sky.calls("start")) == 2, 60)
+    assert sky.calls("stop") and [m["shape"] for m in sky.machines()] == ["wide"]
+    sky.faults()
+    instance.wait(second)
+    sky.all_gone()
+
+
+def test_a_drained_machine_ends_with_the_month(instance):
+    """An admin has drained it, and it costs: it is stopped before a period begins that the month's budget does not pay."""
+    configure(instance, PROCESS.format(max=1, bounds=", budget_month: 0.01") + SHAPES)
+    instance.server()
+    instance.run(sh("true"))
+    name = nodes(instance)[0]["name"]
+    instance.cli("node", "drain", name, "-r", "mine")
+    wait_until(lambda: nodes(instance, "retired"), 60)
+    assert nodes(instance)[0]["reason"] == "the budget of the month is spent"
+    assert plan(instance)["spent_month"] <= 0.01
+    wait_until(lambda: not machines(instance))
+
+
 def test_killed_while_a_start_is_answered(instance, sky):
     """The machine is there, and its start was answered to nobody: it is used, or found by its tag and stopped."""
     sky.faults(slow_start=3)

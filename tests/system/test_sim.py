@@ -358,3 +358,22 @@ def test_nodes_that_come_and_go(sim, tmp_path):
     assert "INTERRUPTED" in table
     for more, word in ((", cloud: {idle: 5m}", "needs \"boot\""), (", mtbf: 1d, cloud: {boot: 1m}", "no mtbf"), (", cloud: {boots: 1m}", "boots")):
         assert word in sim("--site", _site(tmp_path, CLOUD.format(n=2, more=more)), code=2)
+
+
+def test_budgets_hold(sim, build, tmp_path):
+    """Nodes that cost more than an hour or a month may would be an error of its own (as it is of an hour that pays for no node)."""
+    site = _site(tmp_path, "clusters:\n  - {name: a, agents: 8, cpus: 16, price: 1, cloud: {boot: 2m, period: 10m}}\n"
+                 "  - {name: b, agents: 8, cpus: 16, price: 0.3, cloud: {boot: 2m, period: 1h, interrupted: 3h}}\n"
+                 "provision: {budget_hour: 2.5, budget_month: 3, max_nodes: 6}\n")
+    codes = set()
+    for seed in range(1, 7):
+        done = subprocess.run([os.path.join(build, "bin", "drover"), "sim", "--site", site, "--jobs", "300", "--input", "0", "--seed", str(seed), "--json"],
+                              capture_output=True, text=True, timeout=300, check=False)
+        if done.returncode == 0:
+            assert json.loads(done.stdout)["policies"][0]["nodes"]["cost"] <= 3
+        else:
+            assert "jobs never started, because the budget allows no more nodes" in done.stderr
+        codes.add(done.returncode)
+    assert codes == {0, 1}
+    for more, word in (("budget_hour: -1", "budget_hour must be from 0"), ("max_nodes: 0", "max_nodes must be from 1"), ("min: 1", "min")):
+        assert word in sim("--site", _site(tmp_path, CLOUD.format(n=2, more="") + f"provision: {{{more}}}\n"), code=2)

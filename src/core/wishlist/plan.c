@@ -144,7 +144,7 @@ static void use_nodes(struct count *x)
                 const struct plan_node *n = &in->nodes[i];
                 struct plan_room room;
 
-                if (n->shape == PLAN_NONE || n->state == PLAN_NODE_LEAVES || x->plan->leaves[i])
+                if (n->shape == PLAN_NONE || n->state >= PLAN_NODE_LEAVES || x->plan->leaves[i])
                         continue;
                 room = n->state == PLAN_NODE_BOOTS ? in->shapes[n->shape].room : n->free;
                 for (size_t k = 0; k < in->demand_count; k++) {
@@ -167,7 +167,7 @@ static void leave_idle(struct count *x)
         MEM_CLEANUP uint32_t *stay = mem_zalloc((in->shape_count + 1) * sizeof(*stay));
 
         for (size_t i = 0; i < in->node_count; i++)
-                if (in->nodes[i].shape != PLAN_NONE && in->nodes[i].state != PLAN_NODE_LEAVES &&
+                if (in->nodes[i].shape != PLAN_NONE && in->nodes[i].state < PLAN_NODE_LEAVES &&
                     !x->plan->leaves[i])
                         stay[in->nodes[i].shape]++;
         for (size_t i = 0; i < in->node_count; i++) {

@@ -9,8 +9,8 @@
  * cost for each job that it would run, among those that may be started now; a shape that is closed (no
  * capacity) or full is passed over for the next best. A node that was idle for a while is drained at the end
  * of its paid period, unless jobs want it or its shape has a minimum; a node whose next period cannot be
- * paid is drained even if it is busy. A period of each node is kept back from the month's budget, for the
- * time that draining takes.
+ * paid is drained even if it is busy, or is drained by another's order. A period of each node is kept back
+ * from the month's budget, for the time that draining takes.
  *
  * Money is in millionths of the unit of the prices, time in milliseconds, memory in MiB, disk in KiB. Texts
  * are borrowed, also by the plan.
@@ -43,7 +43,12 @@ struct plan_provisioner {
         int64_t stop_ms;   /* lead time of draining before the end of the paid period */
         int64_t idle_ms;   /* idle time after which a node is drained */
 };
-enum plan_node_state { PLAN_NODE_BOOTS, PLAN_NODE_RUNS, PLAN_NODE_LEAVES };
+enum plan_node_state {
+        PLAN_NODE_BOOTS,
+        PLAN_NODE_RUNS,
+        PLAN_NODE_LEAVES, /* the wishlist drains it, or it has failed: it is stopped soon */
+        PLAN_NODE_CLOSED  /* it gets no jobs by another's order, and costs until that is withdrawn */
+};
 struct plan_node {
         size_t shape; /* PLAN_NONE: a shape that is no longer configured; the node counts as cost, and is
                          drained when idle */

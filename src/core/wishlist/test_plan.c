@@ -202,6 +202,12 @@ static void test_idle_nodes(void **state)
         LEAVES(PLAN_LEAVES_MONTH);
         in.rules.spent_micro = 3 * UNIT;
         LEAVES(PLAN_STAYS);
+        node.state = PLAN_NODE_CLOSED; /* an admin has drained it; it costs nevertheless */
+        LEAVES(PLAN_STAYS);
+        in.rules.spent_micro = 3 * UNIT + 1;
+        LEAVES(PLAN_LEAVES_MONTH);
+        node.state = PLAN_NODE_LEAVES;
+        LEAVES(PLAN_STAYS);
 }
 
 static uint64_t chance(uint64_t *seed, uint64_t below)
@@ -244,7 +250,7 @@ static void game_make(struct game *g, uint64_t seed)
 
                 g->nodes[i] = (struct plan_node){.shape = shape,
                                                  .provisioner = g->shapes[shape].provisioner,
-                                                 .state = (enum plan_node_state)chance(s, 3),
+                                                 .state = (enum plan_node_state)chance(s, 4),
                                                  .free = {(int64_t)chance(s, 4), 2000, 500},
                                                  .account = chance(s, 2) ? STR("a") : STR(""),
                                                  .price_micro = g->shapes[shape].price_micro,

@@ -87,7 +87,10 @@ static enum plan_node_state state_of(const struct core_agent *a)
         switch (node_state_of(&a->node)) {
         case NODE_BOOTING: return PLAN_NODE_BOOTS;
         case NODE_UP: return PLAN_NODE_RUNS;
-        default: return PLAN_NODE_LEAVES;
+        case NODE_FAILED: return PLAN_NODE_LEAVES;
+        default:
+                return a->node.by && strcmp(a->node.by, NODE_BY_WISH) == 0 ? PLAN_NODE_LEAVES
+                                                                           : PLAN_NODE_CLOSED;
         }
 }
 

@@ -38,8 +38,9 @@ struct driver {
         int64_t list_due_ms, describe_due_ms, quiet_until_ms; /* steady clock */
         unsigned starting;
         size_t instances, unwanted;
-        int64_t unwanted_micro; /* cost of the unwanted instances for an hour */
-        char *error;            /* NULL: none */
+        size_t strangers;        /* unwanted instances without a record; the others count by their records */
+        int64_t strangers_micro; /* their cost for an hour */
+        char *error;             /* NULL: none */
 };
 struct shape {
         int64_t closed_until_ms; /* steady clock */
@@ -53,6 +54,7 @@ struct going {
         unsigned missing; /* consecutive lists without its instance */
         bool starting;    /* a start was requested and not answered */
         bool seen;        /* in the last list */
+        bool late;        /* the list that is being made was requested before the node was retired */
 };
 /* An instance that is to be stopped. */
 struct stopping {
@@ -190,11 +192,12 @@ static void node_retire(struct provision *p, const char *name, const char *why)
         }
         access_revoke(p->s, str_of(name));
         agents_expel(p->s, str_of(name), "its node was retired");
-        going_get(p, name)->missing = 0;
         core_node_get(p->s->core, name, &n);
         for (size_t i = 0; i < p->driver_count; i++)
                 if (str_eqz(n.instance.provisioner, p->drivers[i].config->name))
                         d = &p->drivers[i];
+        going_get(p, name)->missing = 0;
+        going_get(p, name)->late = d && d->listing;
         if (d)
                 d->list_due_ms = 0;
 }
@@ -230,9 +233,14 @@ static void names_deinit(struct names *all)
         free(all->v);
 }
 
-/* Returns whether a record wants this instance, whose tag is ours. If two instances were started for one
- * record, only one is wanted. */
-static bool is_wanted(struct driver *d, const struct provisioner_instance *x, struct core_node *ret)
+enum claim {
+        CLAIM_NONE,    /* no record knows the instance, or knows another one */
+        CLAIM_RETIRED, /* the record's node is retired */
+        CLAIM_WANTED,
+};
+/* Returns what records say of this instance, whose tag is ours. If two instances were started for one
+ * record, only one belongs to it. */
+static enum claim claim_of(struct driver *d, const struct provisioner_instance *x, struct core_node *ret)
 {
         struct provision *p = d->all;
         struct str rest = str_skip(x->tag, strlen(p->prefix)), word;
@@ -241,24 +249,21 @@ static bool is_wanted(struct driver *d, const struct provisioner_instance *x, st
 
         *ret = (struct core_node){0};
         if (!str_cut(&rest, '.', &word))
-                return false;
+                return CLAIM_NONE;
         name = str_dupz(word);
         if (core_node_get(p->s->core, name, ret) != 0 || !ret->provisioned ||
             !str_eqz(ret->instance.provisioner, d->config->name)) {
                 *ret = (struct core_node){0};
-                return false;
+                return CLAIM_NONE;
         }
         g = going_get(p, ret->name);
-        if (ret->state == NODE_RETIRED) {
-                g->seen = true;
-                return false;
-        }
-        if (!str_eq(ret->instance.launch, rest) || g->seen)
-                return false;
-        if (ret->instance.id.n && !str_eq(ret->instance.id, x->id))
-                return false;
+        if (g->seen)
+                return CLAIM_NONE;
+        if (ret->state != NODE_RETIRED &&
+            (!str_eq(ret->instance.launch, rest) || (ret->instance.id.n && !str_eq(ret->instance.id, x->id))))
+                return CLAIM_NONE;
         g->seen = true;
-        return true;
+        return ret->state == NODE_RETIRED ? CLAIM_RETIRED : CLAIM_WANTED;
 }
 
 static void learn_id(struct provision *p, const char *name, struct str id)
@@ -287,21 +292,26 @@ static void look_at_instances(struct driver *d, const struct provisioner_answer 
 {
         struct provision *p = d->all;
 
-        d->instances = d->unwanted = 0;
-        d->unwanted_micro = 0;
+        d->instances = d->unwanted = d->strangers = 0;
+        d->strangers_micro = 0;
         for (size_t i = 0; i < a->instance_count; i++) {
                 const struct provisioner_instance *x = &a->instances[i];
+                enum claim claim;
                 struct core_node n;
 
                 if (!str_starts(x->tag, str_of(p->prefix)) || x->tag.n >= TAG_MAX)
                         continue;
                 d->instances++;
-                if (is_wanted(d, x, &n)) {
+                claim = claim_of(d, x, &n);
+                if (claim == CLAIM_WANTED) {
                         learn_id(p, n.name, x->id);
                         continue;
                 }
                 d->unwanted++;
-                d->unwanted_micro += n.name ? n.instance.price_micro : dearest(d);
+                if (claim == CLAIM_NONE) {
+                        d->strangers++;
+                        d->strangers_micro += n.name ? n.instance.price_micro : dearest(d);
+                }
                 instance_stop(d, x->id, x->tag);
         }
 }
@@ -315,7 +325,8 @@ static void look_at_records(struct driver *d, const struct names *names)
                 struct going *g = going_get(p, names->v[i]);
                 struct core_node n;
 
-                g->missing = g->seen ? 0 : g->missing + 1;
+                g->missing = g->seen || g->late ? 0 : g->missing + 1;
+                g->late = false;
                 if (core_node_get(p->s->core, names->v[i], &n) != 0 || n.state == NODE_RETIRED ||
                     g->missing < MISSING_MAX || g->starting || n.connected)
                         continue;
@@ -355,7 +366,8 @@ static void on_list(void *arg, const struct provisioner_answer *a)
         struct names names;
 
         d->listing = false;
-        d->list_due_ms = clock_boot_ms() + d->config->poll_ms;
+        if (d->list_due_ms) /* 0: a node was retired meanwhile */
+                d->list_due_ms = clock_boot_ms() + d->config->poll_ms;
         if (p->closing || turn_full(p->s->turn))
                 return;
         if (a->result != PROVISIONER_DONE) {
@@ -597,20 +609,57 @@ static void launch(struct provision *p, size_t shape, struct str account)
 
 /* ---- the plan */
 
+/* The instances that the plan does not see as nodes, but that still cost. */
+struct remains {
+        struct provision *p;
+        size_t all, of[CONFIG_PROVISIONERS_MAX];
+        int64_t micro; /* for an hour */
+};
+
+/* The instance of a retired node counts until a list that was requested after that has not shown it. */
+static void add_retired(void *arg, const struct core_node *n)
+{
+        struct remains *r = arg;
+
+        if (!n->provisioned || n->state != NODE_RETIRED || going_get(r->p, n->name)->missing)
+                return;
+        for (size_t i = 0; i < r->p->driver_count; i++)
+                if (str_eqz(n->instance.provisioner, r->p->drivers[i].config->name)) {
+                        r->of[i]++;
+                        r->all++;
+                        r->micro += n->instance.price_micro;
+                }
+}
+
+static void remains_count(struct provision *p, struct remains *ret)
+{
+        *ret = (struct remains){.p = p};
+        for (size_t i = 0; i < p->driver_count; i++) {
+                ret->of[i] = p->drivers[i].strangers;
+                ret->all += p->drivers[i].strangers;
+                ret->micro += p->drivers[i].strangers_micro;
+        }
+        core_nodes(p->s->core, add_retired, ret);
+}
+
 static void refresh(struct provision *p)
 {
         const struct config_provision *c = config_of(p);
-        int64_t now = clock_boot_ms(), unwanted_micro = 0;
+        int64_t now = clock_boot_ms();
+        struct remains gone;
+        bool full;
 
+        remains_count(p, &gone);
+        full = c->max && gone.all >= c->max;
+        p->settings.plan.rules.max = c->max && !full ? c->max - (uint32_t)gone.all : 0;
         for (size_t i = 0; i < p->driver_count; i++) {
                 const struct driver *d = &p->drivers[i];
-                uint32_t unwanted = d->unwanted < d->config->max ? (uint32_t)d->unwanted : d->config->max;
 
-                p->provisioners[i].max = d->config->max - unwanted;
+                p->provisioners[i].max =
+                        full || gone.of[i] >= d->config->max ? 0 : d->config->max - (uint32_t)gone.of[i];
                 p->provisioners[i].stop_ms = d->config->stop_ms + PLAN_MAX_MS; /* the time of the next plan */
                 if (p->provisioners[i].stop_ms > d->config->period_ms)
                         p->provisioners[i].stop_ms = d->config->period_ms;
-                unwanted_micro += d->unwanted_micro;
         }
         for (size_t i = 0; i < c->shape_count; i++) {
                 struct shape *sh = &p->shapes[i];
@@ -621,9 +670,9 @@ static void refresh(struct provision *p)
                         sh->most >= 0 && sh->most < c->shapes[i].max ? (uint32_t)sh->most : c->shapes[i].max;
                 to->closed = now < sh->closed_until_ms ? sh->closed : NULL;
         }
-        p->settings.plan.rules.hour_micro = c->hour_micro < 0                ? -1
-                                            : c->hour_micro > unwanted_micro ? c->hour_micro - unwanted_micro
-                                                                             : 0;
+        p->settings.plan.rules.hour_micro = c->hour_micro < 0            ? -1
+                                            : c->hour_micro > gone.micro ? c->hour_micro - gone.micro
+                                                                         : 0;
 }
 
 void provision_wishlist(struct server *s, struct wishlist *ret, const struct wishlist_settings **ret_settings)
@@ -634,8 +683,10 @@ void provision_wishlist(struct server *s, struct wishlist *ret, const struct wis
                 *ret_settings = &s->provision->settings;
 }
 
+/* Drains the node. One whose next period cannot be paid is retired at once if an admin has drained it. */
 static void drain(struct provision *p, const char *name, enum plan_leave why, int64_t paid_left_ms)
 {
+        struct core_node n;
         struct core_node_order o = {
                 .agent = name,
                 .to = NODE_DRAINING,
@@ -646,7 +697,11 @@ static void drain(struct provision *p, const char *name, enum plan_leave why, in
                                        ? clock_wall_ms() + (paid_left_ms > 1 ? paid_left_ms / 2 : 1)
                                        : 0};
 
-        core_node_set(p->s->core, &o, NULL);
+        if (why == PLAN_LEAVES_MONTH && core_node_get(p->s->core, name, &n) == 0 &&
+            (n.state == NODE_DRAINED || n.state == NODE_DOWN))
+                node_retire(p, name, "the budget of the month is spent");
+        else
+                core_node_set(p->s->core, &o, NULL);
 }
 
 static void carry_out(struct provision *p, const struct wishlist *w)
@@ -765,6 +820,7 @@ static void driver_tick(struct driver *d)
                 return;
         if (!d->listing && now >= d->list_due_ms) {
                 d->listing = true;
+                d->list_due_ms = now + d->config->poll_ms;
                 d->p->kind->list(d->p, str_of(d->all->prefix), on_list, d);
         }
         if (!d->describing && now >= d->describe_due_ms) {
