@@ -248,6 +248,14 @@ def test_macros_that_expand_without_end(world, what):
         assert status == 400 and TOO_MUCH in got["error"]["message"], got
 
 
+def test_many_parts_and_many_files(world):
+    """The names of the files that a request brings were indexed again for each part: one dry run held the core for minutes."""
+    files = [{"name": f"f{n}", "size": 1, "sha256": "0" * 64} for n in range(60_000)]
+    parts = [{"attributes": {"Cmd": '"x"', "TransferInput": '"f7"'}}] * 10_000
+    status, got = world.as_user("mallory", "POST", "/v1/requests?dry_run=1", {"uuid": str(uuid.uuid4()), "parts": parts, "spooled": files})
+    assert status == 400 and "make several requests" in got["error"]["message"], got
+
+
 # ---- tasks of the Task Execution Service ------------------------------------------------------------------------
 
 ONE = [{"image": "a", "command": ["x"]}]

@@ -25,6 +25,7 @@ int request_load_begin(struct core *c, struct request *r, const struct submissio
                         err, CORE_DAMAGED, "request %llu has %llu jobs in its record and %u in the log",
                         (unsigned long long)r->id, (unsigned long long)submission_members(s), r->count);
         request_spooled_load(r, s);
+        request_spooled_keep(r);
         delegation_load(r, s);
         for (size_t i = 0; i < s->part_count; i++)
                 items += s->parts[i].items.n;
@@ -103,6 +104,7 @@ int request_load_some(struct core *c, struct request *r, struct request_loading 
 {
         while (*budget > 0 && l->part < l->from->part_count) {
                 struct part *p = &r->parts[l->part];
+                uint64_t steps = core_steps(c), cost;
                 int e = p->job_template ? 0 : admission_part_begin(c, r, l, err);
 
                 if (e)
@@ -110,12 +112,18 @@ int request_load_some(struct core *c, struct request *r, struct request_loading 
                 if (load_rows(p, l, budget))
                         continue;
                 part_data_load(c, r, p);
-                *budget -= *budget < PART_COSTS ? *budget : PART_COSTS;
+                cost = PART_COSTS + (core_steps(c) - steps) / SPLIT_STEPS;
+                *budget -= *budget < cost ? *budget : (uint32_t)cost;
                 l->part++;
                 l->row_at = l->row = 0;
         }
         *ret_more = l->part < l->from->part_count;
-        return *ret_more ? 0 : load_graph(c, r, l->from, err);
+        if (*ret_more)
+                return 0;
+        if (!l->loaded)
+                request_spooled_give(r);
+        l->loaded = true;
+        return load_graph(c, r, l->from, err);
 }
 
 int request_load(struct core *c, struct request *r, const struct submission *s, struct err *err)

@@ -14,6 +14,7 @@ struct request_loading {
         uint32_t part;
         size_t row_at; /* start of the next row in the part's items */
         uint64_t row;
+        bool loaded; /* all parts are */
 };
 /* Begins to load s into r. Returns 0; CORE_DAMAGED with err: the numbers of jobs differ. */
 int request_load_begin(struct core *c, struct request *r, const struct submission *s,

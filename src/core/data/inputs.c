@@ -7,6 +7,7 @@
 #include "core/data/data_state.h"
 #include "core/data/file_identity.h"
 #include "core/data/inputs_private.h"
+#include "core/data/label.h"
 #include "core/data/locality.h"
 #include "core/data/space.h"
 #include "core/estimate/estimate.h"
@@ -14,8 +15,9 @@
 #include "core/model/edit.h"
 #include "core/model/item.h"
 
-#define FILL_SLICE 1000u /* rows filled in one call */
-#define FILL_STEPS 64u   /* evaluation steps that count as one row */
+#define FILL_SLICE   1000u /* rows filled in one call */
+#define FILL_STEPS   64u   /* evaluation steps that count as one row */
+#define ELEMENT_STEP 8u    /* characters of a list element that take as long to look up as a step */
 
 static const struct job_template_late *late_of(const struct part *p, symbol name)
 {
@@ -85,22 +87,15 @@ static bool image_of(struct core *c, const struct inputs *in, struct str image, 
         return true;
 }
 
-static struct map *spooled_by_name(const struct request *r)
-{
-        const struct request_cold *cold = request_cold(r);
-        struct map *m = cold->spooled_count ? map_new() : NULL;
-
-        for (size_t i = 0; i < cold->spooled_count; i++)
-                map_put(m, cold->spooled[i].name, &cold->spooled[i]);
-        return m;
-}
-
 /* Frees what is needed only while rows are filled. */
 static void all_read(struct inputs *in)
 {
-        map_free(in->spooled);
+        if (in->spooled)
+                request_spooled_give(in->request);
+        idmap_free(in->shared_ids);
         file_identity_free(in->file_identity);
         in->spooled = NULL;
+        in->shared_ids = NULL;
         in->file_identity = NULL;
 }
 
@@ -110,14 +105,6 @@ static void add_shared(struct inputs *in, const struct input *f)
                 return;
         MEM_GROW(in->shared, in->shared_cap, in->shared_count + 1);
         in->shared[in->shared_count++] = *f;
-}
-
-static bool is_shared(const struct inputs *in, uint64_t id)
-{
-        for (size_t i = 0; i < in->shared_count; i++)
-                if (in->shared[i].id == id)
-                        return true;
-        return false;
 }
 
 static void add_image(struct core *c, struct inputs *in)
@@ -183,6 +170,7 @@ static void reading_open(struct core *c, const struct inputs *in, uint32_t membe
         for (struct str list = x->rest, sizes = x->sizes_rest; macro_cut(&list, ',', &element);) {
                 one = STR_NONE;
                 macro_cut(&sizes, ',', &one);
+                c->late_steps++;
                 if (str_to_u64(one, &size) == 0)
                         known += size;
                 else
@@ -201,6 +189,7 @@ static bool reading_next(struct core *c, const struct inputs *in, struct reading
         if (!macro_cut(&x->rest, ',', &element))
                 return false;
         macro_cut(&x->sizes_rest, ',', &size);
+        c->late_steps += 1 + element.n / ELEMENT_STEP;
         *ret_file = file_of(c, in, element, ret);
         if (*ret_file && str_to_u64(size, &bytes) == 0)
                 ret->bytes = bytes;
@@ -264,7 +253,7 @@ static uint32_t fill_row(struct core *c, struct inputs *in, struct reading *x)
         while (at < end && reading_next(c, in, x, &f, &file)) {
                 uint32_t *head;
 
-                if (!file || is_shared(in, f.id))
+                if (!file || idmap_get(in->shared_ids, f.id))
                         continue;
                 holders += locality_wanted(c, in, in->part->first + in->filled, f.id);
                 head = &in->heads[inputs_head(in, f.id)];
@@ -314,6 +303,9 @@ static void make_rows(struct core *c, struct inputs *in, uint32_t width)
         size_t n;
 
         in->width = width < INPUTS_OWN_MAX ? width : INPUTS_OWN_MAX;
+        in->shared_ids = idmap_new();
+        for (size_t i = 0; i < in->shared_count; i++)
+                idmap_put(in->shared_ids, in->shared[i].id, in);
         n = (size_t)in->part->count * in->width;
         in->ids = mem_zalloc(n * sizeof(*in->ids));
         in->sizes = mem_zalloc(n * sizeof(*in->sizes));
@@ -351,7 +343,7 @@ struct inputs *inputs_new(struct core *c, const struct request *r, const struct 
         in = mem_new(struct inputs);
         in->request = r;
         in->part = p;
-        in->spooled = spooled_by_name(r);
+        in->spooled = request_spooled_take(r);
         in->file_identity = file_identity_new(c, r, p);
         if (late && p->count > 1)
                 raw = late->text;
@@ -551,12 +543,15 @@ void part_data_load(struct core *c, struct request *r, struct part *p)
         p->output_store = (uint16_t)inputs_output_store(c, r, p);
         p->inputs = inputs_new(c, r, p);
         p->claim_units = space_claim(c, p);
+        label_part(c, r, p);
 }
 
 void request_data_load(struct core *c, struct request *r)
 {
         request_inputs_free(c, r);
+        request_spooled_keep(r);
         for (size_t i = 0; i < r->part_count; i++)
                 part_data_load(c, r, &r->parts[i]);
+        request_spooled_give(r);
         edits_follow(r);
 }

@@ -29,7 +29,10 @@ struct inputs {
         } * from;
         size_t from_count;
         struct idmap *localities; /* agent → struct locality; NULL: none yet */
-        struct map *spooled; /* spooled files by name, until all rows are filled; NULL: nothing was spooled */
+        /* Until all rows are filled: spooled files by name, the request's (request_spooled_take; NULL:
+         * nothing was spooled), and the ids of `shared`. */
+        struct map *spooled;
+        struct idmap *shared_ids;
         struct file_identity *file_identity; /* until all rows are filled */
         struct inputs *next;                 /* in core.filling or core.leaving */
         size_t entries, left; /* while they are being removed: total entries, and entries already out of

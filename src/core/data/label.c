@@ -88,7 +88,7 @@ static uint64_t labels_read(struct core *c, const struct request *r, uint32_t me
 
                 if (!text_of(c, r, member, names[i], text))
                         continue;
-                for (rest = buf_view(text); str_cut(&rest, ',', &one);)
+                for (rest = buf_view(text); str_cut(&rest, ',', &one); c->late_steps++)
                         if (labels_at(c, str_trim(one), &some))
                                 all |= some;
         }
@@ -177,7 +177,7 @@ static int check_written(struct core *c, const struct request *r, uint32_t membe
                         e = may_go(c, buf_view(text), labels, err);
         if (e || !text_of(c, r, member, a->TransferOutputRemaps, text))
                 return e;
-        for (rest = buf_view(text); !e && str_cut(&rest, ';', &one);)
+        for (rest = buf_view(text); !e && str_cut(&rest, ';', &one); c->late_steps++)
                 e = may_go(c, str_trim(str_skip(one, (size_t)(str_find(one, '=') + 1))), labels, err);
         return e;
 }
@@ -191,7 +191,11 @@ int label_of(struct core *c, const struct request *r, const struct part *p, uint
         *ret = 0;
         if (!any_labels(c) && !ad_find(p->job_template->ad, c->attr.DataLabels))
                 return 0;
-        *ret = labels_read(c, r, member, &text);
+        if (p->labelled == p->job_template && !(p->leaks && err)) {
+                *ret = p->labels;
+                return p->leaks ? CORE_INVALID : 0;
+        }
+        *ret = any_labels(c) ? labels_read(c, r, member, &text) : 0;
         e = labels_said(c, r, p, member, &text, ret, err);
         if (!e && *ret)
                 e = check_written(c, r, member, *ret, &text, err);
@@ -240,21 +244,42 @@ static bool items_climb(const struct part *p)
                             str_search(items, STR("//")) >= 0 || memchr(items.p, ',', items.n));
 }
 
-bool label_differs(struct core *c, const struct part *p)
+/* Returns whether labels depend on the attribute. */
+static bool is_looked_at(const struct attributes *a, symbol name)
 {
-        const struct attributes *a = &c->attr;
         const symbol names[] = {
                 a->TransferInput, a->In,  a->Cmd, a->ContainerImage,    a->DockerImage,
                 a->DataLabels,    a->Out, a->Err, a->OutputDestination, a->TransferOutputRemaps};
+        bool yes = false;
+
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+                yes |= names[i] == name;
+        return yes;
+}
+
+void label_part(struct core *c, const struct request *r, struct part *p)
+{
+        const struct job_template *t = p->job_template;
+        bool own = p->count == 0;
+
+        for (size_t i = 0; i < t->late_count; i++)
+                own |= is_looked_at(&c->attr, t->late[i].name);
+        p->labelled = NULL;
+        if (own)
+                return;
+        p->leaks = label_of(c, r, p, p->first, &p->labels, NULL) != 0;
+        p->labelled = t;
+}
+
+bool label_differs(struct core *c, const struct part *p)
+{
+        const struct attributes *a = &c->attr;
 
         for (size_t i = 0; any_labels(c) && i < p->job_template->late_count; i++) {
                 const struct job_template_late *l = &p->job_template->late[i];
                 struct str rest = str_trim(l->text), one;
-                bool looked_at = false;
 
-                for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
-                        looked_at |= names[k] == l->name;
-                if (!looked_at)
+                if (!is_looked_at(a, l->name))
                         continue;
                 if (l->name != a->TransferInput || rest.n < 2 || rest.p[0] != '"' ||
                     str_find(str_head(str_skip(rest, 1), rest.n - 2), '"') >= 0 || items_climb(p))

@@ -18,6 +18,9 @@
  * any case. */
 int label_of(struct core *c, const struct request *r, const struct part *p, uint32_t member, uint64_t *ret,
              struct err *err);
+/* Computes the labels of a part, if its members share them: it may have a thousand classes and half a million
+ * inputs. To be called when the part is loaded, and when what is configured has changed. */
+void label_part(struct core *c, const struct request *r, struct part *p);
 /* Returns whether members of the part may have different labels. */
 bool label_differs(struct core *c, const struct part *p);
 void label_print(const struct core *c, uint64_t labels, struct buf *out); /* "a,b" */

@@ -508,6 +508,139 @@ static void test_names_of_an_owner_are_limited(void **state)
         buf_deinit(&room);
 }
 
+/* Appends a list of `elements` names to a text in quotes. */
+static void add_list(struct buf *out, unsigned elements)
+{
+        buf_char(out, '"');
+        for (unsigned i = 0; i < elements; i++)
+                buf_addz(out, "a,");
+        buf_addz(out, "b\"");
+}
+
+/* Makes the draft of `s` to its end; returns the number of slices. */
+static unsigned draft_slices(struct core *c, struct submission *s, void (*look)(const struct request *r))
+{
+        struct core_draft *d = NULL;
+        unsigned slices = 0;
+        bool more = true;
+
+        s->owner = STR("ann@lab");
+        s->uuid[0] = 202;
+        s->uuid[1]++;
+        assert_int_equal(core_draft_new(c, s, CORE_DRAFT_QUOTE, &d, NULL), 0);
+        for (; more; slices++) {
+                assert_int_equal(core_draft_some(d, &more, NULL), 0);
+                if (look)
+                        look(draft_request(d));
+        }
+        assert_null(request_cold(draft_request(d))->spooled_index);
+        core_draft_free(d);
+        return slices;
+}
+
+static const struct map *index_seen;
+static unsigned index_made;
+
+static void look_at_index(const struct request *r)
+{
+        const struct map *now = request_cold(r)->spooled_index;
+
+        index_made += now && now != index_seen;
+        index_seen = now;
+}
+
+/* The names of the files that a request brings are indexed once, and not for each of its parts: ten thousand
+ * parts and sixty thousand files held the core for minutes. */
+static void test_many_parts_and_files(void **state)
+{
+        struct core *c = *state;
+        struct submission s = {0};
+        BUF_CLEANUP struct buf names = {0};
+
+        for (unsigned i = 0; i < 2000; i++)
+                buf_printf(&names, "%05u", i);
+        for (unsigned i = 0; i < 2000; i++)
+                submission_add_file(&s)->name = str_make(names.p + (size_t)i * 5, 5);
+        for (unsigned i = 0; i < 900; i++) {
+                struct submission_part *p = submission_add_part(&s);
+
+                submission_add_attribute(p, STR("TransferInput"), STR("\"00007\""), false);
+                p->rows = p->steps = 1;
+        }
+        index_made = 0;
+        assert_in_range(draft_slices(c, &s, look_at_index), 3, 1000);
+        assert_int_equal(index_made, 1);
+        submission_deinit(&s);
+}
+
+/* Parts with long lists of inputs are loaded in slices. */
+static void test_parts_with_long_lists(void **state)
+{
+        struct core *c = *state;
+        struct submission s = {0};
+        BUF_CLEANUP struct buf list = {0};
+
+        add_list(&list, 200000);
+        for (unsigned i = 0; i < 10; i++) {
+                struct submission_part *p = submission_add_part(&s);
+
+                submission_add_attribute(p, STR("TransferInput"), buf_view(&list), false);
+                p->rows = p->steps = 1;
+        }
+        assert_in_range(draft_slices(c, &s, NULL), 10, 100);
+        submission_deinit(&s);
+}
+
+/* The labels of a list of inputs are found once for all classes of the part. */
+static void test_classes_with_long_lists(void **state)
+{
+        static const struct str vault[] = {{"https://vault/", 14}};
+        static const struct str secret[] = {{"secret", 6}};
+        const struct core_store store = {
+                .urls = {STR("vault"), vault, 1}, .labels = secret, .label_count = 1};
+        const struct core_label label = {.name = STR("secret")};
+        const struct core_data data = {&store, 1, &label, 1};
+        struct core *c = *state;
+        struct submission s;
+        struct buf items = {0};
+        BUF_CLEANUP struct buf list = {0};
+        uint64_t steps;
+
+        assert_int_equal(core_data_set(c, &data, NULL), 0);
+        describe(&s, &items, 900, 900);
+        add_list(&list, 20000);
+        submission_add_attribute(&s.parts[0], STR("TransferInput"), buf_view(&list), false);
+        steps = core_steps(c);
+        draft_slices(c, &s, NULL);
+        assert_in_range(core_steps(c) - steps, 2 * 20000, 10 * 20000);
+        submission_deinit(&s);
+        buf_deinit(&items);
+}
+
+/* Rows of inputs are filled in slices also where each member's list has thousands of common files. */
+static void test_rows_with_long_lists(void **state)
+{
+        struct core *c = *state;
+        struct submission s = {0};
+        struct submission_part *p = submission_add_part(&s);
+        BUF_CLEANUP struct buf list = {0};
+        uint64_t id, slices = 0;
+        bool existing;
+
+        add_list(&list, 1000);
+        buf_truncate(&list, list.n - 1);
+        buf_addz(&list, ",http://a/$(Process)\"");
+        submission_add_attribute(p, STR("TransferInput"), buf_view(&list), true);
+        p->rows = 1;
+        p->steps = 2000;
+        s.owner = STR("ann@lab");
+        assert_int_equal(core_submit(c, &s, false, &id, &existing, NULL), 0);
+        while (inputs_fill_slice(c))
+                slices++;
+        assert_in_range(slices, 30, 1000);
+        submission_deinit(&s);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -521,6 +654,10 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_names_go_with_who_has_them, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_names_of_an_owner_are_limited, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_rekey_in_slices, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_many_parts_and_files, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_parts_with_long_lists, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_classes_with_long_lists, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_rows_with_long_lists, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,13 @@
 /* Rarely used state of requests: sets of members that do not wait, hold reasons, logs, spooled files. A
  * million waiting requests of one job have none of it.
  */
+#include "base/map.h"
 #include "base/mem.h"
 #include "core/model/graph.h"
 #include "core/model/request.h"
 #include "core/model/submission.h"
+
+#include <assert.h>
 
 const struct request_cold request_nothing_cold;
 
@@ -56,6 +59,7 @@ void request_cold_free(struct request *r)
         idmap_free(cold->exits);
         graph_free(cold->graph);
         free(cold->dependents);
+        map_free(cold->spooled_index);
         free(cold->spooled);
         free(cold->spooled_names);
         free(cold);
@@ -106,6 +110,38 @@ void request_spooled_load(struct request *r, const struct submission *s)
         cold->spooled_names = buf_take(&names);
         for (size_t i = 0, at = 0; i < cold->spooled_count; at += cold->spooled[i++].name.n)
                 cold->spooled[i].name.p = cold->spooled_names + at;
+}
+
+void request_spooled_keep(const struct request *r)
+{
+        if (request_cold(r)->spooled_count)
+                r->cold->spooled_users++;
+}
+
+struct map *request_spooled_take(const struct request *r)
+{
+        struct request_cold *cold = r->cold;
+
+        if (!cold || cold->spooled_count == 0)
+                return NULL;
+        request_spooled_keep(r);
+        if (!cold->spooled_index) {
+                cold->spooled_index = map_new();
+                for (size_t i = 0; i < cold->spooled_count; i++)
+                        map_put(cold->spooled_index, cold->spooled[i].name, &cold->spooled[i]);
+        }
+        return cold->spooled_index;
+}
+
+void request_spooled_give(const struct request *r)
+{
+        if (request_cold(r)->spooled_count == 0)
+                return;
+        assert(r->cold->spooled_users > 0);
+        if (--r->cold->spooled_users > 0)
+                return;
+        map_free(r->cold->spooled_index);
+        r->cold->spooled_index = NULL;
 }
 
 const struct hold_group *request_hold(const struct request *r, uint32_t member)

@@ -31,6 +31,9 @@ struct part {
         uint16_t output_store; /* number of the store; sites.store_count: the server's spool */
         uint32_t claim_units;  /* what each member may write to it, see data/space.h; 0: it is not counted */
         bool item_fills;       /* some item has a $$() reference */
+        bool leaks;            /* with `labelled`: its outputs may go where its labels are not (label.h) */
+        uint64_t labels;       /* the labels that all members carry, if `labelled` is job_template */
+        const struct job_template *labelled; /* compared only; NULL: members may carry different ones */
         bool periodic_over; /* its periodic policies took too long: they are not evaluated any more, and its
                                jobs are held */
         uint32_t *row_at; /* byte offset of every ROW_STRIDEth row; NULL: there are at most ROW_STRIDE rows */
@@ -80,7 +83,8 @@ struct request_cold {
         struct idmap *waits; /* place_wait of members that wait for a better place; NULL: none */
         struct submission_file *spooled;
         char *spooled_names;
-        uint32_t spooled_count;
+        struct map *spooled_index; /* `spooled` by name, while somebody uses it (request_spooled_take) */
+        uint32_t spooled_count, spooled_users;
         struct delegation delegation;
         struct edits *edits; /* NULL: none of its members was edited */
         struct set blocked;  /* members with unsatisfied dependencies (dependency.h), whatever their state */
@@ -220,6 +224,14 @@ void request_exit_set(struct request *r, uint32_t member, int32_t code);
 void request_cold_free(struct request *r);
 size_t request_cold_bytes(const struct request *r); /* in bytes */
 void request_spooled_load(struct request *r, const struct submission *s);
+/* Keeps the index of the spooled files by name from the first time that it is made until
+ * request_spooled_give: it is made once for all parts of a request, which may have ten thousand parts and a
+ * hundred thousand files. */
+void request_spooled_keep(const struct request *r);
+/* Returns the index, struct submission_file by name, kept as above; NULL: there are no files, and nothing is
+ * to be given back. */
+struct map *request_spooled_take(const struct request *r);
+void request_spooled_give(const struct request *r);
 /* Returns the group of a held member; NULL: it is in none. */
 const struct hold_group *request_hold(const struct request *r, uint32_t member);
 /* Takes members out of their hold groups, and frees empty groups. */
