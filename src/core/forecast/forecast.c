@@ -234,7 +234,10 @@ void forecast_rest(struct forecast *x, const struct eta_fit *f, const struct eta
 static void draws_of(struct forecast *x, const struct eta_fit *f, const struct eta_turn *t,
                      struct eta_draws *ret)
 {
+        uint64_t steps = core_steps(x->core);
+
         eta_limits_draws(&x->limits, t->bucket, f->count ? x->timelines[f->timelines[0]].queue : NULL, ret);
+        x->cost += (unsigned)(core_steps(x->core) - steps);
 }
 
 /* Counts the turn's processors, and whether they are ever free again. */

@@ -491,6 +491,36 @@ static void test_long_rows_of_history(void **state)
         assert_in_range(longest_row, 100, 10000);
 }
 
+/* Concurrency limits that take long are asked for by predictions in slices. */
+static void test_limits_in_predictions(void **state)
+{
+        struct core *c = *state;
+        BUF_CLEANUP struct buf ones = {0};
+        uint32_t look = 0;
+        bool more = true;
+
+        list_of_ones(&ones, 5000);
+        const char *const costly[] = {"RequestCpus",
+                                      "2",
+                                      "ExpectedRunTime",
+                                      "60",
+                                      "Ones",
+                                      buf_z(&ones),
+                                      "ConcurrencyLimits",
+                                      "ifThenElse(sum(MY.Ones) > TARGET.Least, \"sw\", \"other\")",
+                                      NULL};
+        offer(c, "n1", "[Cpus=0; TotalCpus=2; Memory=100; Disk=100; Least=7]");
+        for (unsigned i = 0; i < 200; i++)
+                submit(c, NULL, 20, costly);
+        core_clock(c, c->now_ms + 10000, c->steady_ms + 10000);
+        while (more) {
+                uint64_t steps = core_steps(c);
+
+                more = core_eta_some(c, &look);
+                assert_in_range(core_steps(c) - steps, 0, 100000);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -508,6 +538,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_values_that_take_long, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_places_to_reserve, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_long_rows_of_history, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_limits_in_predictions, bare_core, bare_core_free),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
