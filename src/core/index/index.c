@@ -467,13 +467,16 @@ void index_queue_shown(struct core *c, struct queue *q)
 
 /* ---- all classes and queues */
 
+#define SLICE_STEPS 20000u /* of the evaluations in a slice; the last class or queue may go beyond it */
+
 bool index_slice(struct core *c, unsigned budget)
 {
         struct index *x = c->index;
+        uint64_t until = core_steps(c) + SLICE_STEPS;
 
-        for (; budget && x->class_slice < x->class_count; budget--)
+        for (; budget && core_steps(c) < until && x->class_slice < x->class_count; budget--)
                 class_again(c, x->classes[x->class_slice++]);
-        for (; budget && x->queue_slice < x->queue_count; budget--)
+        for (; budget && core_steps(c) < until && x->queue_slice < x->queue_count; budget--)
                 queue_again(c, x->queues[x->queue_slice++]);
         if (x->class_slice >= x->class_count)
                 x->class_slice = SIZE_MAX;

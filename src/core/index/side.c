@@ -216,19 +216,20 @@ void index_side_make(struct core *c, const struct ad *ad, const struct index_sid
         *ret = s;
 }
 
-/* Clauses that take more steps exclude nothing, since a side is compared with all others in one go. Pairs
- * that are evaluated later have all steps. */
-#define CLAUSE_STEPS_MAX 200u
+/* Of all clauses of a side together; those beyond it exclude nothing, since a side is compared with all
+ * others in one go. Pairs that are evaluated later have all steps. */
+#define SIDE_STEPS_MAX 200u
 
 static bool agrees(struct core *c, const struct index_side *a, const struct index_side *b)
 {
         const struct expr *e = a->clause_count ? ad_find(a->ad, c->attr.Requirements) : NULL;
         uint32_t steps_max = c->eval.steps_max;
+        uint64_t overruns = c->eval.overruns;
         bool yes = true;
 
-        c->eval.steps_max = CLAUSE_STEPS_MAX;
-        for (unsigned n = 0; yes && n < a->clause_count; n++) {
-                uint64_t overruns = c->eval.overruns;
+        c->eval.steps_max = SIDE_STEPS_MAX;
+        eval_share(&c->eval);
+        for (unsigned n = 0; yes && n < a->clause_count && c->eval.overruns == overruns; n++) {
                 struct value v;
 
                 if (a->clauses[n].names & ~b->known)
@@ -236,6 +237,7 @@ static bool agrees(struct core *c, const struct index_side *a, const struct inde
                 eval_clause(&c->eval, e, n, a->ad, b->ad, &v);
                 yes = value_is_true(&v) || c->eval.overruns != overruns;
         }
+        eval_share_end(&c->eval);
         c->eval.steps_max = steps_max;
         return yes;
 }

@@ -521,6 +521,47 @@ static void test_limits_in_predictions(void **state)
         }
 }
 
+/* Conditions whose parts each take less than the index allows: a new kind of place is compared with all kinds
+ * of jobs at once, and a new name lets all be compared again. */
+static void test_conditions_in_the_index(void **state)
+{
+        struct core *c = *state;
+
+        for (unsigned i = 0; i < 20; i++) {
+                char agent[8], ad[100];
+
+                snprintf(agent, sizeof(agent), "n%u", i);
+                snprintf(ad, sizeof(ad), "[Cpus=0; TotalCpus=1; Memory=9; Disk=9; OpSys=\"%u\"]", i);
+                offer(c, agent, ad);
+        }
+        for (unsigned i = 0; i < 500; i++) {
+                BUF_CLEANUP struct buf b = {0};
+
+                buf_printf(&b, "TARGET.OpSys =!= \"x%u\"", i);
+                for (unsigned n = 0; n < 50; n++)
+                        buf_printf(&b, " && !regexp(\"(?:a?){8}[bc]%u\", strcat(MY.S, TARGET.OpSys))", n);
+                submit(c, NULL, 1,
+                       (const char *const[]){"Requirements", buf_z(&b), "S", "\"baaaaaa0123456789\"", NULL});
+        }
+        pass_time(c, 1000);
+        for (unsigned i = 0; i < 3; i++) {
+                uint64_t steps = core_steps(c);
+                char ad[200];
+
+                snprintf(ad, sizeof(ad),
+                         "[Cpus=0; TotalCpus=1; Memory=9; Disk=9; OpSys=\"y%u\"; Requirements=TARGET.New%u "
+                         "=!= 7]",
+                         i, i);
+                offer(c, "n1", ad);
+                assert_in_range(core_steps(c) - steps, 500, 500 * 220);
+                for (bool more = true; more;) {
+                        steps = core_steps(c);
+                        more = index_slice(c, 500);
+                        assert_in_range(core_steps(c) - steps, 0, 20000 + 20 * 220);
+                }
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -539,6 +580,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_places_to_reserve, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_long_rows_of_history, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_limits_in_predictions, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_conditions_in_the_index, bare_core, bare_core_free),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
