@@ -253,9 +253,9 @@ static void deferral_class_init(struct core *c, struct job_class *k)
 {
         int64_t at = 0, window = 0;
 
-        if (!eval_integer(&c->eval, k->ad, NULL, c->attr.DeferralTime, &at) || at <= 0 || at > SECONDS_MAX)
+        if (!item_integer(c, k->ad, c->attr.DeferralTime, &at) || at <= 0 || at > SECONDS_MAX)
                 return;
-        eval_integer(&c->eval, k->ad, NULL, c->attr.DeferralWindow, &window);
+        item_integer(c, k->ad, c->attr.DeferralWindow, &window);
         k->not_before_ms = at * 1000;
         k->missed_ms = INT64_MAX;
         if (window < SECONDS_MAX)

@@ -17,7 +17,7 @@ static int64_t member_priority(struct core *c, const struct request *r, const st
         for (size_t i = 0; i < p->job_template->late_count && !ad; i++)
                 if (p->job_template->late[i].name == c->attr.JobPrio)
                         ad = member_ad(c, r, member, NULL);
-        eval_integer(&c->eval, ad ? ad : p->job_template->ad, NULL, c->attr.JobPrio, &priority);
+        item_integer(c, ad ? ad : p->job_template->ad, c->attr.JobPrio, &priority);
         eval_reset(&c->eval);
         ad_free(ad);
         return priority;
@@ -169,8 +169,8 @@ static void split_part_begin(struct split *s, uint32_t *budget)
         struct core *c = s->core;
         struct request *r = s->request;
         struct part *p;
+        uint64_t first, steps = core_steps(c);
         struct bucket *b;
-        uint64_t first;
 
         s->piece = request_piece(r, s->at);
         p = s->piece.part;
@@ -188,7 +188,6 @@ static void split_part_begin(struct split *s, uint32_t *budget)
                 alike_begin(c, p, s->late_priority, &s->alike);
                 return;
         }
-        spend(budget, SPLIT_CLASS);
         if (first != SET_END) {
                 b = split_append(s, job_class_get(c, r, p, (uint32_t)first),
                                  member_priority(c, r, p, (uint32_t)first));
@@ -200,6 +199,7 @@ static void split_part_begin(struct split *s, uint32_t *budget)
                                 set_keep_all(b->members, s->only);
                 }
         }
+        spend(budget, SPLIT_CLASS + (uint32_t)((core_steps(c) - steps) / SPLIT_STEPS));
         part_end(s);
 }
 

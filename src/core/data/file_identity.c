@@ -4,13 +4,14 @@
 #include "core/data/inflight_transfers.h"
 #include "core/data/inputs.h"
 #include "core/model/core_parts.h"
+#include "core/model/item.h"
 #include "core/query.h"
 
 static void add_names(struct core *c, const struct ad *ad, symbol attribute, struct buf *out)
 {
         struct str text;
 
-        if (!ad_find(ad, attribute) || !eval_string(&c->eval, ad, NULL, attribute, &text))
+        if (!ad_find(ad, attribute) || !item_text(c, ad, attribute, &text))
                 return;
         for (size_t i = 0; i < text.n;) {
                 size_t from = i;

@@ -16,6 +16,7 @@
 #include "core/fairness/order.h"
 #include "core/fairness/qos.h"
 #include "core/model/core_parts.h"
+#include "core/model/item.h"
 #include "core/model/pending_match.h"
 
 static struct limit *owner_limit(struct core *c, const char *pool, const char *owner)
@@ -56,7 +57,7 @@ static struct str text_of(struct core *c, const struct ad *ad, symbol name)
 {
         struct str text = STR_NONE;
 
-        if (ad_find(ad, name) && !eval_string(&c->eval, ad, NULL, name, &text))
+        if (ad_find(ad, name) && !item_text(c, ad, name, &text))
                 text = STR_NONE;
         return text;
 }
@@ -127,8 +128,8 @@ static void size_category(struct core *c, const struct job_class *k)
 {
         int64_t max;
 
-        if (!ad_find(k->ad, c->attr.JobCategory) ||
-            !eval_integer(&c->eval, k->ad, NULL, c->attr.JobCategoryMax, &max) || max < 1)
+        if (!ad_find(k->ad, c->attr.JobCategory) || !item_integer(c, k->ad, c->attr.JobCategoryMax, &max) ||
+            max < 1)
                 return;
         for (size_t i = 0; k->draws && i < k->draws->count; i++)
                 if (str_starts(str_of(k->draws->v[i].limit->name), STR("category/")))

@@ -8,6 +8,7 @@
 #include "core/accounts/share.h"
 #include "core/fairness/order.h"
 #include "core/model/core_parts.h"
+#include "core/model/item.h"
 
 static void drop_users(struct qos *q)
 {
@@ -52,7 +53,7 @@ void qos_deinit(struct core *c)
 
 static bool name_of(struct core *c, const struct ad *ad, struct str *ret)
 {
-        return ad_find(ad, c->attr.QOS) && eval_string(&c->eval, ad, NULL, c->attr.QOS, ret) && ret->n > 0;
+        return ad_find(ad, c->attr.QOS) && item_text(c, ad, c->attr.QOS, ret) && ret->n > 0;
 }
 
 const struct qos *qos_of(struct core *c, const struct ad *ad)

@@ -11,7 +11,8 @@
 #include "core/model/meta_rule.h"
 #include "core/model/submission.h"
 
-#define PARTS_MAX 1000u /* parts in one edit, each of which gets a template */
+#define PARTS_MAX 1000u    /* parts in one edit, each of which gets a template */
+#define STEPS_MAX 1000000u /* of the evaluations of all of them: an edit is made at once */
 
 static const char ours[] = "the server says what it is",
                   files[] = "files are settled with the submit; use drover resubmit",
@@ -110,7 +111,8 @@ struct trial {
         struct request *request;
         struct err *err;
         unsigned parts;
-        uint64_t kib; /* memory of the new parts */
+        uint64_t steps; /* core_steps at the begin */
+        uint64_t kib;   /* memory of the new parts */
 };
 
 static int try_part(void *arg, const struct edit_step *step)
@@ -126,6 +128,11 @@ static int try_part(void *arg, const struct edit_step *step)
                 return err_set(t->err, CORE_INVALID,
                                "the jobs are of more than %u queue statements: edit some of them at a time",
                                PARTS_MAX);
+        if (core_steps(c) - t->steps > STEPS_MAX)
+                return err_set(t->err, CORE_INVALID,
+                               "the expressions of the jobs take too long, past the limit of %u steps: edit "
+                               "some of them at a time",
+                               STEPS_MAX);
         if (step->changes.n > CHANGES_BYTES_MAX)
                 return err_set(t->err, CORE_INVALID, "what is changed of a job is longer than %u KiB",
                                CHANGES_BYTES_MAX >> 10);
@@ -153,7 +160,7 @@ static int try_part(void *arg, const struct edit_step *step)
 static int edit_try(struct core *c, struct request *r, const struct set *members, struct str changes,
                     struct err *err)
 {
-        struct trial t = {.core = c, .request = r, .err = err};
+        struct trial t = {.core = c, .request = r, .err = err, .steps = core_steps(c)};
         const struct edits *e = request_cold(r)->edits;
         int result;
 

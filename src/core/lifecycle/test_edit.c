@@ -276,6 +276,36 @@ static void test_memory_is_bounded(void **state)
         assert_int_equal(EDIT("2", "Note", "2"), 1);
 }
 
+/* An edit is made at once: its jobs' expressions together have a limit of steps. */
+static void test_time_is_bounded(void **state)
+{
+        struct story *s = *state;
+        struct submission all = {.owner = STR("ann@lab"), .at_ms = 1700000000000, .uuid = {9}};
+        BUF_CLEANUP struct buf ones = {0};
+        char number[400][4];
+        bool existing;
+        uint64_t id;
+
+        buf_addz(&ones, "{ 1");
+        for (unsigned i = 1; i < 5000; i++)
+                buf_addz(&ones, ", 1");
+        buf_addz(&ones, " }");
+        for (unsigned i = 0; i < 400; i++) {
+                struct submission_part *p = submission_add_part(&all);
+
+                snprintf(number[i], sizeof(number[i]), "%u", i);
+                submission_add_attribute(p, STR("Number"), str_of(number[i]), false);
+                submission_add_attribute(p, STR("Ones"), buf_view(&ones), false);
+                submission_add_attribute(p, STR("ExpectedRunTime"), STR("sum(MY.Ones)"), false);
+                p->rows = p->steps = 1;
+        }
+        assert_int_equal(core_submit(s->core, &all, false, &id, &existing, NULL), 0);
+        submission_deinit(&all);
+        FORGET(events);
+        REFUSED("take too long", "Note", "1");
+        assert_int_equal(EDIT("0-99", "Note", "1"), 100);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -289,6 +319,7 @@ int main(void)
                 STORY(test_damaged_changes_are_refused),
                 STORY(test_ways_are_bounded),
                 STORY(test_memory_is_bounded),
+                STORY(test_time_is_bounded),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -562,6 +562,24 @@ static void test_conditions_in_the_index(void **state)
         }
 }
 
+/* Texts and numbers that are asked for when jobs arrive take no longer than words do. */
+static void test_texts_of_accounts(void **state)
+{
+        static const char *const names[] = {"AcctGroup", "QOS", "JobCategoryMax", "DeferralTime", "JobPrio"};
+        struct core *c = *state;
+        BUF_CLEANUP struct buf ones = {0};
+
+        list_of_ones(&ones, 5000);
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+                const char *const costly[] = {names[i],      "sum(MY.Ones)", "Ones", buf_z(&ones),
+                                              "JobCategory", "\"x\"",        NULL};
+                uint64_t steps = core_steps(c);
+
+                submit(c, NULL, 1, costly);
+                assert_in_range(core_steps(c) - steps, 0, 1500);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -581,6 +599,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_long_rows_of_history, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_limits_in_predictions, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_conditions_in_the_index, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_texts_of_accounts, bare_core, bare_core_free),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

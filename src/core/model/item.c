@@ -109,15 +109,35 @@ int core_member_expand(struct core *c, uint64_t request, uint32_t member, struct
         return macro_expand(&w, text, to, NULL, NULL) ? CORE_INVALID : 0;
 }
 
-/* Steps for a text, which is made of some words: it is asked for outside of what is charged for conditions,
- * and of many members in one turn. */
+/* Steps for a text, which is made of some words, or a number. */
 #define TEXT_STEPS 100u
+
+bool item_text(struct core *c, const struct ad *ad, symbol name, struct str *ret)
+{
+        uint32_t steps_max = c->eval.steps_max;
+        bool found;
+
+        c->eval.steps_max = TEXT_STEPS;
+        found = eval_string(&c->eval, ad, NULL, name, ret);
+        c->eval.steps_max = steps_max;
+        return found;
+}
+
+bool item_integer(struct core *c, const struct ad *ad, symbol name, int64_t *ret)
+{
+        uint32_t steps_max = c->eval.steps_max;
+        bool found;
+
+        c->eval.steps_max = TEXT_STEPS;
+        found = eval_integer(&c->eval, ad, NULL, name, ret);
+        c->eval.steps_max = steps_max;
+        return found;
+}
 
 int request_member_text(struct core *c, const struct request *r, uint32_t member, symbol name, struct buf *to)
 {
         struct buf BUF_CLEANUP text = {.max = SUBMISSION_TEXT_MAX};
         size_t left = to->max && to->max < LATE_TEXT_MAX / 2 ? 2 * to->max : LATE_TEXT_MAX;
-        uint32_t steps_max = c->eval.steps_max;
         const struct part *p;
         struct str late, value;
         struct symbols_use *before;
@@ -136,12 +156,10 @@ int request_member_text(struct core *c, const struct request *r, uint32_t member
         if (late.p && (part_expand(c, r, p, member, late, &left, &text, NULL) != 0 ||
                        ad_set_text(own, name, buf_view(&text), NULL) != 0))
                 result = CORE_INVALID;
-        c->eval.steps_max = TEXT_STEPS;
-        if (!result && eval_string(&c->eval, own, NULL, name, &value))
+        if (!result && item_text(c, own, name, &value))
                 buf_str(to, value);
         else
                 result = CORE_INVALID;
-        c->eval.steps_max = steps_max;
         eval_reset(&c->eval);
         ad_free(own);
         symbols_use_set(c->symbols, before);

@@ -12,6 +12,11 @@ size_t part_row(const struct part *p, uint64_t row, struct str *values, size_t m
  * Returns as macro_expand does. */
 int part_expand(struct core *c, const struct request *r, const struct part *p, uint32_t member,
                 struct str text, size_t *left, struct buf *out, struct err *err);
+/* Evaluates a job's text or number that is asked for outside of what is charged for conditions, and of many
+ * jobs in one turn: an expression that takes more than some steps has no value. Otherwise as eval_string and
+ * eval_integer. */
+bool item_text(struct core *c, const struct ad *ad, symbol name, struct str *ret);
+bool item_integer(struct core *c, const struct ad *ad, symbol name, int64_t *ret);
 /* Does what core_member_text does, also for a request that has not been shown (request_show). */
 int request_member_text(struct core *c, const struct request *r, uint32_t member, symbol name,
                         struct buf *to);
