@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 PYTHON := /usr/bin/python3
 JOBS   ?= $(shell nproc)
 
-.PHONY: setup-build help setup build demo demo-cloud check check-unit check-system check-long lint format bench bench-peers bench-far bench-sim fuzz docs dist packages install clean
+.PHONY: setup-build help setup build demo demo-cloud check check-unit check-system check-long lint format dist-agent bench bench-peers bench-far bench-sim fuzz docs dist packages install clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -87,6 +87,9 @@ docs: build ## the guides and all manual pages as HTML, into build/site/
 
 dist: ## the sources as build/dist/drover-VERSION.tar.xz; the same bytes for the same sources
 	@tools/dist $(BUILD)/dist
+
+dist-agent: build ## the agent with all libraries that it needs, for other Linux systems, into build/dist/
+	@tools/agent-tarball $(BUILD) $(BUILD)/dist
 
 packages: setup ## Debian packages of server, agent, client, Python module and documentation, into build/packages/
 	@DEB_BUILD_OPTIONS="parallel=$(JOBS) $$DEB_BUILD_OPTIONS" tools/packages $(BUILD)/packages

@@ -216,7 +216,9 @@ static int open_all(struct agent *a, struct err *err)
 
         if (strcmp(powercap, "none") != 0)
                 a->energy = energy_open(powercap); /* while the agent is root, if it was started so */
-        r = a->config.users.n ? mapping_begin(a, err) : 0;
+        r = machine_check_kernel(err);
+        if (r == 0 && a->config.users.n)
+                r = mapping_begin(a, err);
         if (r == 0)
                 r = open_state(a, err);
         if (r < 0)

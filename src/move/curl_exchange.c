@@ -252,6 +252,23 @@ static void set_tuning(CURL *h, const struct mover_config *c, const char *url)
         }
 }
 
+/* Returns the certificate authorities of this machine: libcurl's own choice, or, on a distribution other than
+ * the one that it was built for, the first file that is there. NULL: none is. */
+static const char *authorities(void)
+{
+        static const char *const files[] = {"/etc/ssl/certs/ca-certificates.crt", /* Debian, Arch, Alpine */
+                                            "/etc/pki/tls/certs/ca-bundle.crt",   /* Fedora, Red Hat */
+                                            "/etc/ssl/ca-bundle.pem"};            /* SUSE */
+        const char *own = curl_version_info(CURLVERSION_NOW)->cainfo;
+
+        if (own && access(own, R_OK) == 0)
+                return own;
+        for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+                if (access(files[i], R_OK) == 0)
+                        return files[i];
+        return NULL;
+}
+
 void exchange_init(struct exchange *x, struct transfer *t, const char *url)
 {
         exchange_setup(x, t, url, the_handle());
@@ -285,8 +302,8 @@ void exchange_setup(struct exchange *x, struct transfer *t, const char *url, CUR
         curl_easy_setopt(x->h, CURLOPT_HEADERDATA, x);
         curl_easy_setopt(x->h, CURLOPT_WRITEFUNCTION, on_nothing);
         curl_easy_setopt(x->h, CURLOPT_WRITEDATA, x);
-        if (c->ca_file)
-                curl_easy_setopt(x->h, CURLOPT_CAINFO, c->ca_file);
+        if (c->ca_file || authorities())
+                curl_easy_setopt(x->h, CURLOPT_CAINFO, c->ca_file ? c->ca_file : authorities());
         set_tuning(x->h, c, url);
         if (exchange_scheme(t, "sftp"))
                 set_known_hosts(x->h, c);

@@ -194,6 +194,9 @@ class Instance:
                 f.seek(0)
                 if not re.search("^store:", f.read(), re.M):
                     f.write(f"store: {self.store}\n")
+        return self.run_daemon(name, argv)
+
+    def run_daemon(self, name, argv):
         daemon = Daemon(name, argv, os.path.join(self.base, f"{name}.log"), self.env, self.base)
         self.daemons.append(daemon)
         return daemon

@@ -1,6 +1,7 @@
 """Agents as jobs of somebody else's cluster: drover glidein, on a real Slurm and a real Grid Engine."""
 import os
 import re
+import subprocess
 
 import pytest
 
@@ -82,6 +83,21 @@ def test_their_tokens_are_files_of_their_own(instance, alpha):
     assert "drover-agent-token" not in shown
     assert "drover-agent-token" not in instance.cli("show", f"{mine}.0", "--script")
     instance.cli("rm", str(mine))
+    wait_until(lambda: not alpha.jobs())
+
+
+def test_the_portable_agent_is_sent(instance, alpha, build):
+    """Its programs are unpacked beside the glide-in's other files, and run from there."""
+    tarball = subprocess.run([os.path.join(os.path.dirname(build), "tools", "agent-tarball"), build, instance.base], stdout=subprocess.PIPE,
+                             text=True, check=True, timeout=300).stdout.strip()
+    listening(instance)
+    cluster(instance, alpha)
+    jobs = instance.submit(sh("xargs -0 </proc/$PPID/cmdline", allowed_execute_duration=60, output="said"))
+    mine = start(instance, alpha, "--name", "g", "--package", tarball)
+    instance.wait(jobs)
+    in_a_glidein(instance.history(jobs))
+    assert re.search(r"/package/drover-agent-[^ ]*/drover-shepherd --inhibit-cache ", instance.read("said")), instance.read("said")
+    instance.wait(mine)
     wait_until(lambda: not alpha.jobs())
 
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -311,6 +312,22 @@ bool machine_is_out_of_inodes(struct machine *m, int dir, int error)
         m->measured_ms = 0;
         machine_measure(m, dir);
         return machine_lacks_inodes(m);
+}
+
+int machine_check_kernel(struct err *err)
+{
+        static const long calls[] = {SYS_pidfd_open, SYS_close_range, SYS_openat2};
+        struct utsname u = {0};
+
+        for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+                /* none of them can do anything with these arguments */
+                if (syscall(calls[i], -1, 0, -1, 0) >= 0 || errno != ENOSYS)
+                        continue;
+                uname(&u);
+                return err_set(err, -ENOSYS, "needs Linux 5.11 or later, and this machine has %s %s",
+                               u.sysname, u.release);
+        }
+        return 0;
 }
 
 void machine_init(struct machine *m)

@@ -3,6 +3,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/err.h"
 
 #define MACHINE_NO_INODES "its agent's disk has no inodes left for files"
 
@@ -17,6 +18,10 @@ struct machine {
         int64_t measured_ms;
 };
 
+/* Returns 0 if the kernel has all calls that the agent and its shepherd need (Linux 5.11); or -ENOSYS with
+ * err.
+ */
+int machine_check_kernel(struct err *err);
 void machine_init(struct machine *m);
 void machine_deinit(struct machine *m);
 void machine_measure(struct machine *m, int dir); /* measures at most every 15 s */

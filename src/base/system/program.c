@@ -1,9 +1,14 @@
 #include "base/system/program.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* What /proc/self/exe names if the program was started by the launcher of the portable agent
+ * (agent/portable.c), which gives it the launcher's own path as argv[0]. */
+#define PORTABLE_LOADER "drover-loader"
 
 const char *program_self(void)
 {
@@ -13,6 +18,8 @@ const char *program_self(void)
                 ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
                 self[n > 0 ? n : 0] = '\0';
+                if (str_ends(str_of(self), STR("/" PORTABLE_LOADER)) && *program_invocation_name == '/')
+                        snprintf(self, sizeof(self), "%s", program_invocation_name);
         }
         return self;
 }
