@@ -428,9 +428,17 @@ static void learn_size(struct core *c, struct input *f)
                 f->bytes = INPUT_ENVIRONMENT_BYTES;
 }
 
+size_t inputs_count(const struct inputs *in)
+{
+        return in ? in->shared_count + in->width : 0;
+}
+
+#define FILES_STEP 16u /* files that take as long to look at as a step of an evaluation */
+
 void inputs_each(struct core *c, const struct inputs *in, uint32_t member,
                  bool (*fn)(void *arg, const struct input *file), void *arg)
 {
+        c->late_steps += inputs_count(in) / FILES_STEP;
         for (size_t i = 0; in && i < in->shared_count; i++) {
                 struct input f = in->shared[i];
 

@@ -32,8 +32,10 @@ size_t inputs_output_store(struct core *c, const struct request *r, const struct
 /* Fills or removes some rows. Returns true if there are more, of any part. */
 bool inputs_fill_slice(struct core *c);
 
+/* Returns the most files that a member has; `in` may be NULL. */
+size_t inputs_count(const struct inputs *in);
 /* Calls fn for each file of a member until it returns false: the common files, then its own. Sizes that the
- * job does not give are those reported by agents. `in` may be NULL. */
+ * job does not give are those reported by agents. `in` may be NULL. The work counts as steps (core_steps). */
 void inputs_each(struct core *c, const struct inputs *in, uint32_t member,
                  bool (*fn)(void *arg, const struct input *file), void *arg);
 /* Returns the size of the member's inputs that the agent holds, in bytes. */

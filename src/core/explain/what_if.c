@@ -155,7 +155,7 @@ int core_what_if_look(struct core *c, struct core_what_if *x, struct core_walk *
                       uint64_t request, uint32_t member)
 {
         struct request *r = request_find(c, request);
-        uint64_t steps = c->eval.steps_all;
+        uint64_t steps = core_steps(c);
         struct queue *q;
         struct ad *job;
 

@@ -150,7 +150,7 @@ void why_some(struct core *c, struct core_walk *w, unsigned queues, const struct
               core_why_fn *fn, void *arg)
 {
         struct asking x = {.request = r, .member = member};
-        uint64_t steps = c->eval.steps_all;
+        uint64_t steps = core_steps(c);
         struct queue *q;
         struct ad *job;
 

@@ -122,6 +122,7 @@ static int64_t place(struct forecast *x, const struct eta_fit *f, const struct e
         const struct job_class *k = t->bucket->job_class;
         int64_t from = k->not_before_ms > x->now_ms ? k->not_before_ms : x->now_ms;
         int64_t best_end = INT64_MAX, best_at = 0, best_held = 0, held;
+        uint64_t steps = core_steps(x->core);
         struct core_cost best = {0}, cost;
         struct capacity_timeline *where = NULL;
 
@@ -144,6 +145,7 @@ static int64_t place(struct forecast *x, const struct eta_fit *f, const struct e
                         best = cost;
                 }
         }
+        x->cost += (unsigned)(core_steps(x->core) - steps);
         if (!where)
                 return 0;
         timeline_take(where, best_at, p->job_template->cpus, best_held);

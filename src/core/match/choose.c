@@ -83,6 +83,16 @@ double choose_cost(struct core *c, const struct part *p, uint32_t member, const 
         return policy_of(c, p)->cost(c, p, member, q);
 }
 
+double choose_class_cost(struct core *c, struct job_class *k, const struct part *p, uint32_t member,
+                         const struct queue *q)
+{
+        uint64_t steps = core_steps(c);
+        double cost = choose_cost(c, p, member, q);
+
+        overrun_charge(c, k, steps);
+        return cost;
+}
+
 struct candidate choose_worth(struct core *c, struct job_class *k, struct queue *q)
 {
         uint64_t steps = core_steps(c), overruns = c->eval.overruns;

@@ -30,6 +30,9 @@ static inline double choose_order(unsigned search_order)
 /* Returns the cost of a place for a member under its placement policy (policy.h); lower is better.
  * COST_NOWHERE (cost.h): the member must not be dispatched there. */
 double choose_cost(struct core *c, const struct part *p, uint32_t member, const struct queue *q);
+/* Returns the same for a member of the class, whose account is charged for the work. */
+double choose_class_cost(struct core *c, struct job_class *k, const struct part *p, uint32_t member,
+                         const struct queue *q);
 /* Evaluates the class's Rank and cost for this place. */
 struct candidate choose_worth(struct core *c, struct job_class *k, struct queue *q);
 int choose_better(const struct candidate *a, const struct candidate *b); /* <0: a is the better one */

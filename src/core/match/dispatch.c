@@ -261,6 +261,7 @@ static enum add group_add_local(struct core *c, struct group *g)
         const struct set *set =
                 policy_by_files(c, g->bucket->job_class) ? locality_members(in, g->queue->agent) : NULL;
         struct locality near[NEAR_TRIES];
+        uint64_t steps = core_steps(c);
         struct set idle = {0};
         size_t n = 0;
 
@@ -274,6 +275,7 @@ static enum add group_add_local(struct core *c, struct group *g)
                 near[n++] = (struct locality){(uint32_t)m, inputs_held(c, in, (uint32_t)m, g->queue->agent)};
         }
         set_deinit(&idle);
+        overrun_charge(c, g->job_class, steps);
         if (n > 1)
                 qsort(near, n, sizeof(*near), by_held);
         for (size_t i = 0; i < n; i++)
@@ -304,6 +306,7 @@ static void group_add_under_way(struct core *c, struct group *g)
 static bool loads_link(struct core *c, struct group *g, uint32_t member)
 {
         const struct part *p = request_part_at(g->bucket->request, g->bucket->part);
+        uint64_t steps = core_steps(c);
 
         if (!policy_of_class(c, g->bucket->job_class)->by_links || !p->inputs ||
             !set_has(&g->members, member))
@@ -311,6 +314,7 @@ static bool loads_link(struct core *c, struct group *g, uint32_t member)
         if (g->own_ms == 0)
                 g->shared_ms = cost_new_transfers_ms(c, p, MEMBER_ANY, g->queue);
         g->own_ms += cost_new_transfers_ms(c, p, member, g->queue) - g->shared_ms;
+        overrun_charge(c, g->job_class, steps);
         g->loads_link = g->own_ms + g->shared_ms >= MOVES_MS;
         return g->loads_link && g->own_ms > 0;
 }
@@ -518,6 +522,18 @@ static struct bucket *next_bucket(struct core *c, struct job_class *k, struct qu
         return best;
 }
 
+#define GROUP_FILES                                                                                          \
+        100000u /* files of the members of a group, all of which are looked at when it is handed out */
+
+/* Returns how many members a group of at most `most` may have. */
+static uint64_t files_most(const struct part *p, uint64_t most)
+{
+        size_t files = inputs_count(p->inputs);
+        uint64_t fit = files ? GROUP_FILES / files + 1 : UINT64_MAX;
+
+        return fit < most ? fit : most;
+}
+
 /* With `ret_more`, stops after a group that loads the link. */
 static uint64_t dispatch_groups(struct core *c, struct job_class *k, struct queue *q, enum dispatch_what what,
                                 uint64_t most, bool *ret_more)
@@ -529,18 +545,19 @@ static uint64_t dispatch_groups(struct core *c, struct job_class *k, struct queu
 
         most = quota < most ? quota : most;
         while (!loaded && k->idle > 0 && passed.n < PASSED_MAX && given < most) {
+                uint64_t n, steps = core_steps(c);
                 struct group g = {.job_class = k,
                                   .bucket = next_bucket(c, k, q, &passed),
                                   .queue = q,
                                   .most = most - given,
                                   .fits = what == DISPATCH_FITTING && passed.n == 0 && given == 0};
-                uint64_t n, steps = core_steps(c);
                 bool drawn = g.bucket && !charge_draws(c, k, q, &g.draws, NULL), paid;
 
                 paid = drawn && group_is_paid(c, &g);
                 overrun_charge(c, k, steps);
                 if (!drawn)
                         break;
+                g.most = files_most(part_of(g.bucket), g.most);
                 if (paid)
                         group_fill(c, &g, what);
                 n = set_count(&g.members);

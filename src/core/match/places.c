@@ -12,6 +12,7 @@
 #include "core/index/index.h"
 #include "core/match/choose.h"
 #include "core/match/matching.h"
+#include "core/match/overrun.h"
 #include "core/match/policy.h"
 #include "core/model/core_parts.h"
 #include "core/model/need.h"
@@ -99,9 +100,9 @@ static bool consider(struct search *s, struct queue *q)
         struct candidate x = {.queue = q};
         struct need need;
 
-        if (q->seen == s->choice)
+        if (q->seen == s->choice || !overrun_may_look(s->core, s->job_class))
                 return false;
-        x.cost = choose_cost(s->core, s->part, s->member, q);
+        x.cost = choose_class_cost(s->core, s->job_class, s->part, s->member, q);
         if (x.cost >= (double)COST_NOWHERE) {
                 s->down = true;
                 return false;
@@ -199,15 +200,17 @@ static bool is_best(struct search *s)
 struct queue *places_next(struct places *w)
 {
         struct search s = {.core = w->core, .job_class = w->job_class, .choice = w->choice, .floor = 1e18};
+        uint64_t steps = core_steps(w->core);
         const struct bucket *b;
 
-        if (w->job_class->idle == 0)
+        if (w->job_class->idle == 0 || !overrun_may_look(w->core, w->job_class))
                 return NULL;
         b = job_class_first_bucket(w->job_class);
         s.part = request_part_at(b->request, b->part);
         s.member = (uint32_t)set_first(&b->idle);
         if (policy_of(s.core, s.part)->placement != CORE_PLACE_BLIND)
                 inputs_each(s.core, s.part->inputs, s.member, on_file, &s);
+        overrun_charge(w->core, w->job_class, steps);
         s.number = ++s.core->matching->searches;
         offer_bins_settle(s.core);
         offer_bins_each(s.job_class, on_bin, &s);
@@ -260,7 +263,8 @@ static size_t local_of_bucket(struct core *c, struct job_class *k, const struct 
                             !cost_reaches(c, p, (uint32_t)m, q))
                                 continue;
                         q->seen = c->matching->choice;
-                        ret[n++] = (struct candidate){.queue = q, .cost = choose_cost(c, p, (uint32_t)m, q)};
+                        ret[n++] = (struct candidate){.queue = q,
+                                                      .cost = choose_class_cost(c, k, p, (uint32_t)m, q)};
                 }
         return n;
 }

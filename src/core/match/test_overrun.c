@@ -580,6 +580,43 @@ static void test_texts_of_accounts(void **state)
         }
 }
 
+/* Comparing places for jobs with thousands of files is charged to their account, as expressions are: others'
+ * jobs go on, and these take some seconds. */
+static void test_places_for_many_files(void **state)
+{
+        struct core *c = *state;
+        BUF_CLEANUP struct buf list = {0}, items = {0};
+        const struct request *r, *other;
+        unsigned seconds = 0;
+
+        for (unsigned i = 0; i < 10000; i++)
+                buf_printf(&list, "%chttp://x/%u", i ? ',' : '"', i);
+        buf_char(&list, '"');
+        for (unsigned i = 0; i < 400; i++)
+                buf_printf(&items, "%u\n", i + 1);
+        const char *const many[] = {
+                "~RequestMemory", "$(f)", "TransferInput", buf_z(&list), "ExpectedRunTime", "100", NULL};
+        for (unsigned i = 0; i < 50; i++) {
+                char agent[8], ad[100];
+
+                snprintf(agent, sizeof(agent), "n%u", i);
+                snprintf(ad, sizeof(ad), "[Cpus=64; TotalCpus=64; Memory=99999; Disk=9; OpSys=\"%u\"]", i);
+                offer(c, agent, ad);
+                core_cache_delta(c, agent, &(struct core_file){i + 5, 7}, 1, NULL, 0, true);
+        }
+        r = submit(c, buf_z(&items), 400, many);
+        other = request_find(c, test_submit(c, "bob@lab", 1, simple));
+        core_match(c);
+        assert_in_range(r->active, 1, 300);
+        assert_int_equal(other->active, 1);
+        for (; r->active < 400 && seconds < 60; seconds++) {
+                pass_time(c, 1000);
+                core_match(c);
+        }
+        assert_in_range(seconds, 1, 59);
+        buf_reset(&bare_assigned);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -600,6 +637,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_limits_in_predictions, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_conditions_in_the_index, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_texts_of_accounts, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_places_for_many_files, bare_core, bare_core_free),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

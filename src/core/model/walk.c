@@ -40,7 +40,7 @@ struct queue *walk_next(struct core_walk *w)
 
 bool walk_has_steps(const struct core *c, uint64_t began, unsigned queues)
 {
-        return queues > UINT32_MAX / 2 || c->eval.steps_all - began < WALK_STEPS_MAX;
+        return queues > UINT32_MAX / 2 || core_steps(c) - began < WALK_STEPS_MAX;
 }
 
 bool core_walk_is_over(const struct core_walk *w)
