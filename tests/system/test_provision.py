@@ -274,6 +274,18 @@ def test_the_next_best_shape(instance, sky):
     sky.all_gone()
 
 
+def test_what_a_program_is_given(instance, sky):
+    """A shape's settings are texts, as 0x1 and 1.10 are names of things, but for true and false."""
+    with open(os.path.join(instance.dir, "droverd.yaml"), encoding="utf-8") as f:
+        text = f.read()
+    configure(instance, text.replace("with: {", "with: {spot: false, more: [true, 'true', 1.10, {a: off}], "))
+    instance.server()
+    instance.run(sh("true"))
+    given = sky.calls("start")[0]["with"]
+    assert (given["spot"], given["more"]) == (False, [True, "true", "1.10", {"a": "off"}])
+    sky.all_gone()
+
+
 def test_what_is_being_stopped_still_costs(instance, sky):
     """A retired node's machine counts in the hour's budget until a list no longer shows it."""
     with open(os.path.join(instance.dir, "droverd.yaml"), encoding="utf-8") as f:

@@ -118,9 +118,15 @@ static int provision_read_words(const struct doc *map, const char *key, char **r
         return 0;
 }
 
-/* Writes settings for the provider as JSON, unchanged. */
+/* Writes settings for the provider as JSON: true and false without quotes as such, other words as texts. */
 static void write_json(struct json *j, const struct doc *d)
 {
+        bool logical = !d->quoted && (str_eqz(d->text, "true") || str_eqz(d->text, "false"));
+
+        if (d->kind == DOC_WORD && logical) {
+                json_raw(j, d->text);
+                return;
+        }
         if (d->kind == DOC_WORD) {
                 json_str(j, d->text);
                 return;
