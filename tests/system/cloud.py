@@ -97,8 +97,8 @@ def listing(folder, faults, asked):
         return [{"end": True}]
     if faults.get("half_a_list"):
         return []
-    return [{"instance": m["instance"], "tag": m["tag"]} for m in machines(folder)
-            if m["tag"].startswith(asked["prefix"])] + [{"end": True}]
+    found = [{"instance": m["instance"], "tag": m["tag"]} for m in machines(folder) if m["tag"].startswith(asked["prefix"])]
+    return found * (2 if faults.get("pages_repeat") else 1) + [{"end": True}]
 
 
 def main():

@@ -245,6 +245,22 @@ def test_a_cloud_that_fails(instance, sky, fault):
     sky.all_gone()
 
 
+def test_a_list_names_a_machine_twice(instance, sky):
+    """As pages of a list do that machines move between: it is one machine, and not one too many to be stopped."""
+    sky.faults(pages_repeat=True)
+    instance.server()
+    go = os.path.join(instance.work, "go")
+    request = instance.submit(sh(f"while [ ! -e {go} ]; do sleep 0.1; done"))
+    instance.wait_state(f"{request}.0", "running")
+    lists = len(sky.calls("list"))
+    wait_until(lambda: len(sky.calls("list")) > lists + 4, 60)
+    assert not sky.calls("stop") and len(sky.machines()) == 1
+    assert (plan(instance)["provisioners"][0]["instances"], plan(instance)["provisioners"][0]["unwanted"]) == (1, 0)
+    instance.write("go", "")
+    instance.wait(request)
+    sky.all_gone()
+
+
 def test_a_machine_vanishes(instance, sky):
     """Its job goes back as soon as lists show that it is gone, long before a lease ends, and runs on another."""
     instance.server()

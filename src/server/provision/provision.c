@@ -288,9 +288,11 @@ static int64_t dearest(const struct driver *d)
         return most;
 }
 
+/* A list may name an instance more than once: pages of a provider's list do while instances come and go. */
 static void look_at_instances(struct driver *d, const struct provisioner_answer *a)
 {
         struct provision *p = d->all;
+        struct map *seen = map_new();
 
         d->instances = d->unwanted = d->strangers = 0;
         d->strangers_micro = 0;
@@ -299,7 +301,8 @@ static void look_at_instances(struct driver *d, const struct provisioner_answer 
                 enum claim claim;
                 struct core_node n;
 
-                if (!str_starts(x->tag, str_of(p->prefix)) || x->tag.n >= TAG_MAX)
+                if (!str_starts(x->tag, str_of(p->prefix)) || x->tag.n >= TAG_MAX ||
+                    map_put(seen, x->id, d) != NULL)
                         continue;
                 d->instances++;
                 claim = claim_of(d, x, &n);
@@ -314,6 +317,7 @@ static void look_at_instances(struct driver *d, const struct provisioner_answer 
                 }
                 instance_stop(d, x->id, x->tag);
         }
+        map_free(seen);
 }
 
 /* Handles the records whose instances are in no list any more. */
