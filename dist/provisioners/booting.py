@@ -8,8 +8,17 @@ umask 077
 printf '%s\\n' {token} >{folder}/token
 {run}
 """
-# User data have the token, and may have more that no job shall read.
-CLOSE = "iptables -I OUTPUT -d 169.254.169.254 -m owner ! --uid-owner 0 -j REJECT\n"
+# User data have the token, and may have more that no job shall read: neither its processes, nor a container with a network of its own,
+# whose packets the machine forwards.
+CLOSE = """iptables -I OUTPUT -d 169.254.169.254 -m owner ! --uid-owner 0 -j REJECT
+iptables -t raw -I PREROUTING -d 169.254.169.254 -j DROP
+if [ -e /proc/net/if_inet6 ]; then
+    for service in fd00:ec2::254 fe80::a9fe:a9fe; do
+        ip6tables -I OUTPUT -d $service -m owner ! --uid-owner 0 -j REJECT
+        ip6tables -t raw -I PREROUTING -d $service -j DROP
+    done
+fi
+"""
 
 
 def folder(shape):

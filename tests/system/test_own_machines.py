@@ -5,6 +5,7 @@ import json
 import os
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import urllib.parse
@@ -13,6 +14,7 @@ import pytest
 
 from drover import free_port, processes, wait_until
 from login_node import LoginNode
+from netns import Net, ip
 from test_provision import counted, nodes, ran
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "dist", "provisioners")
@@ -193,3 +195,45 @@ def test_openstack(tmp_path):
     finally:
         server.shutdown()
         server.server_close()
+
+
+# ---- user data
+
+SERVICE = "169.254.169.254"
+
+
+@pytest.fixture
+def wires():
+    net = Net()
+    yield net
+    net.remove()
+
+
+def test_who_reads_user_data(wires):
+    """A cloud's metadata service answers root of the machine, and neither its users nor a container behind it."""
+    sys.path.insert(0, FOLDER)
+    try:
+        import booting  # pylint: disable=import-outside-toplevel,import-error
+    finally:
+        sys.path.remove(FOLDER)
+    machine, _, _ = (wires.add(host) for host in ("machine", "service", "container"))
+    ip("-n", wires.hosts["service"], "addr", "add", SERVICE + "/32", "dev", "eth0")
+    ip("-n", wires.hosts["machine"], "route", "add", SERVICE, "dev", "eth0")
+    ip("-n", wires.hosts["container"], "route", "add", SERVICE, "via", machine)
+    subprocess.run([*wires.inside("machine"), "sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv4.conf.all.send_redirects=0",
+                    "net.ipv4.conf.eth0.send_redirects=0"], check=True)
+    dial = f"import socket; socket.create_connection(('{SERVICE}', 80), 3).close()"
+    with subprocess.Popen([*wires.inside("service"), "/usr/bin/python3", "-m", "http.server", "-b", SERVICE, "80"], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL) as service:
+
+        def answers(host, *who):
+            """Whether the service answers a program there."""
+            return subprocess.run([*wires.inside(host), *who, "/usr/bin/python3", "-c", dial], stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+        user = ("setpriv", "--reuid", "65534", "--clear-groups")
+        try:
+            wait_until(lambda: answers("machine") and answers("machine", *user) and answers("container"))
+            subprocess.run([*wires.inside("machine"), "sh", "-euc", booting.CLOSE], check=True)
+            assert answers("machine") and not answers("machine", *user) and not answers("container")
+        finally:
+            service.kill()
