@@ -7,6 +7,7 @@ import tempfile
 
 import pytest
 
+from aws_batch import AwsBatch
 from drover import wait_until
 from exec_runner import Processes
 from gridengine import GridEngine
@@ -157,6 +158,19 @@ def kubernetes(request):
     """What the runner `kubernetes` speaks to."""
     folder = tempfile.mkdtemp(prefix="ku-", dir=request.config.drover_tmp)
     one = Kubernetes(folder, slots=SLOTS)
+    try:
+        yield one
+    finally:
+        one.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+        assert not one.wrong
+
+
+@pytest.fixture
+def aws_batch(request):
+    """AWS Batch, behind the program `awsbatch` of the runner `exec`."""
+    folder = tempfile.mkdtemp(prefix="aw-", dir=request.config.drover_tmp)
+    one = AwsBatch(folder, slots=SLOTS)
     try:
         yield one
     finally:

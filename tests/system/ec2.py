@@ -1,4 +1,4 @@
-"""A server with EC2's Query API, on loopback: it checks signatures and parameters, boots agents, and fails on demand.
+"""A server with EC2's Query API, on loopback: it checks signatures, and parameters by Amazon's description of the service, boots agents, and fails on demand.
 
 The instances are its own, or those of another server with that interface (`behind`, as moto's is), before which it stands then:
 it boots and ends the agents of the instances there, and brings the faults."""
@@ -20,18 +20,14 @@ import urllib.parse
 from xml.sax.saxutils import escape
 
 from drover import processes
+from service_model import Model
 
 ACCESS, SECRET, REGION = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "test-north-1"
 # before: nothing was done; after: it was done, and nobody is told
 FAULTS = {"RunInstances": ["throttled", "capacity", "cut before", "cut after", "garbage"],
           "DescribeInstances": ["throttled", "cut before", "garbage", "half", "slow"],
           "TerminateInstances": ["throttled", "denied", "cut before", "cut after", "garbage"]}
-NAMES = {"RunInstances": {"Action", "Version", "MinCount", "MaxCount", "ClientToken", "UserData", "ImageId", "InstanceType", "SubnetId", "KeyName",
-                          "InstanceInitiatedShutdownBehavior"},
-         "DescribeInstances": {"Action", "Version", "MaxResults", "NextToken"}, "TerminateInstances": {"Action", "Version"}}
-LISTS = re.compile(r"(SecurityGroupId\.\d+|InstanceId\.\d+|Filter\.\d+\.(Name|Value\.\d+)|TagSpecification\.\d+\.(ResourceType|Tag\.\d+\.(Key|Value))"
-                   r"|MetadataOptions\.(HttpTokens|HttpPutResponseHopLimit)|LaunchTemplate\.(LaunchTemplateId|LaunchTemplateName|Version)"
-                   r"|InstanceMarketOptions\.(MarketType|SpotOptions\.(SpotInstanceType|InstanceInterruptionBehavior|MaxPrice)))$")
+MODEL = Model("ec2")
 
 
 def answer(action, inside):
@@ -42,9 +38,9 @@ def error(code, words):
     return f"<Response><Errors><Error><Code>{code}</Code><Message>{words}</Message></Error></Errors></Response>"
 
 
-def signature(head, body):
+def signature(head, body, service="ec2", path="/"):
     """Computed anew from the request: None if it is not signed as it must be."""
-    found = re.match(r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/ec2/aws4_request, SignedHeaders=([a-z0-9;-]+), Signature=([0-9a-f]{64})$",
+    found = re.match(r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/" + service + r"/aws4_request, SignedHeaders=([a-z0-9;-]+), Signature=([0-9a-f]{64})$",
                      head.get("authorization", ""))
     if not found or found.group(1) != ACCESS or found.group(3) != REGION or not {"host", "x-amz-date"} <= set(found.group(4).split(";")):
         return None
@@ -52,10 +48,10 @@ def signature(head, body):
     at = datetime.datetime.strptime(head["x-amz-date"], "%Y%m%dT%H%M%SZ").replace(tzinfo=datetime.timezone.utc)
     if abs(at.timestamp() - time.time()) > 300 or not head["x-amz-date"].startswith(day):
         return None
-    canonical = "POST\n/\n\n" + "".join(f"{n}:{head[n]}\n" for n in names.split(";")) + f"\n{names}\n{hashlib.sha256(body).hexdigest()}"
-    text = f"AWS4-HMAC-SHA256\n{head['x-amz-date']}\n{day}/{REGION}/ec2/aws4_request\n{hashlib.sha256(canonical.encode()).hexdigest()}"
+    canonical = f"POST\n{path}\n\n" + "".join(f"{n}:{head[n]}\n" for n in names.split(";")) + f"\n{names}\n{hashlib.sha256(body).hexdigest()}"
+    text = f"AWS4-HMAC-SHA256\n{head['x-amz-date']}\n{day}/{REGION}/{service}/aws4_request\n{hashlib.sha256(canonical.encode()).hexdigest()}"
     key = ("AWS4" + SECRET).encode()
-    for part in (day, REGION, "ec2", "aws4_request"):
+    for part in (day, REGION, service, "aws4_request"):
         key = hmac.new(key, part.encode(), hashlib.sha256).digest()
     return hmac.compare_digest(hmac.new(key, text.encode(), hashlib.sha256).hexdigest(), found.group(5)) or None
 
@@ -193,7 +189,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         action = words.get("Action", "")
         with sky.lock:
             sky.calls.append(words)
-        unknown = [n for n in words if action not in NAMES or (n not in NAMES[action] and not LISTS.match(n))]
+        unknown = MODEL.check_query(action, words) if action in MODEL.operations else [f"{action!r} is unknown"]
         if not signature({k.lower(): v for k, v in self.headers.items()}, body) or unknown:
             sky.wrong.append((action, unknown))
             self.say(403, error("SignatureDoesNotMatch" if not unknown else "UnknownParameter", ", ".join(unknown)))

@@ -1,19 +1,13 @@
-"""Virtual machines for the queue: the provisioner program libvirt, against a virsh that keeps domains and volumes in a file, and
-with DROVER_LIBVIRT, the address of a libvirtd, with real ones (tools/prove-libvirt)."""
+"""The provisioner program libvirt, against a virsh that keeps domains and volumes in a file."""
 import json
 import os
 import re
-import signal
 import subprocess
 import time
 
 import pytest
 
-from drover import free_port, sh, wait_until
-from test_provision import nodes, plan
-
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "dist", "provisioners", "libvirt")
-LIBVIRT, POOL = os.environ.get("DROVER_LIBVIRT"), os.environ.get("DROVER_LIBVIRT_POOL")
 VIRSH = r'''#!/usr/bin/python3
 import json, os, re, sys
 folder = os.path.dirname(os.path.abspath(__file__))
@@ -148,71 +142,3 @@ def test_a_start_that_fails(sky, verb):
     assert "neither image nor kernel" in call(sky, "start", launch("d.n.1"))[2]
     state(sky, fault={})
     assert "network is user" in call(sky, "start", launch("d.n.1", image="base", network="tap:x"))[2]
-
-
-def configure(instance):
-    port = free_port()
-    with_ = f"image: small.qcow2, kvm: false, network: user, kernel: {POOL}/vmlinuz, initrd: {POOL}/initrd, cmdline: 'console=ttyS0 quiet'"
-    os.makedirs(instance.dir, exist_ok=True)
-    with open(os.path.join(instance.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
-        f.write(f"""listen: 127.0.0.1:{port}
-provision: {{wait: 0s, horizon: 20s}}
-provisioners:
-  vms:
-    kind: exec
-    command: [{PROGRAM}, --connect, '{LIBVIRT}']
-    server: 10.0.2.2:{port}
-    max_nodes: 2
-    poll: 2s
-    period: 10s
-    idle_after: 10s
-    boot_limit: 5m
-    retry: 1s
-    shapes:
-      small: {{cpus: 1, memory: 256M, disk: 1G, price: 1, with: {{{with_}, memory_mib: 512}}}}
-""")
-
-
-def all_gone(instance):
-    wait_until(lambda: {n["state"] for n in nodes(instance)} == {"retired"}, 120)
-    wait_until(lambda: plan(instance)["provisioners"][0]["instances"] == 0, 120)
-    assert not names() and sorted(os.listdir(POOL)) == ["initrd", "small.qcow2", "vmlinuz"]
-
-
-def names(state="--all"):
-    return subprocess.run(["virsh", "--quiet", "--connect", LIBVIRT, "list", state, "--name"], capture_output=True, text=True, check=True).stdout.split()
-
-
-@pytest.mark.skipif(not LIBVIRT, reason="DROVER_LIBVIRT names no libvirtd")
-def test_virtual_machines_run_jobs(instance):
-    """Two boot, join with what is on their seed, run jobs while the server is killed and restarted, and are gone with their volumes."""
-    configure(instance)
-    server = instance.server()
-    request = instance.submit(sh("sleep 3; cat /proc/sys/kernel/hostname; cat /proc/version; [ -e /run/user-data ]", queue="queue 6", output="out.$(Process)",
-                                 should_transfer_files="YES"))
-    wait_until(lambda: len(names("--state-running")) == 2, 60)
-    server.stop(signal.SIGKILL)
-    server = instance.server()
-    wait_until(lambda: nodes(instance, "idle", "busy"), 120)
-    server.stop(signal.SIGKILL)
-    server = instance.server()
-    instance.wait(request, seconds=300)
-    assert {j["agent"] for j in instance.history(request)} <= {"vms-small-1", "vms-small-2"}
-    instance.cli("get", str(request))
-    assert all(re.search(r"Linux version \S+-cloud-amd64", instance.read(f"out.{n}")) for n in range(6))
-    all_gone(instance)
-
-
-@pytest.mark.skipif(not LIBVIRT, reason="DROVER_LIBVIRT names no libvirtd")
-def test_a_virtual_machine_that_is_pulled_out(instance):
-    """Destroyed from outside, its domain and volumes go with a list, and its job runs on another."""
-    configure(instance)
-    instance.server()
-    request = instance.submit(sh("sleep 1000", should_transfer_files="YES"))
-    instance.wait_state(f"{request}.0", "running", seconds=120)
-    first = names("--state-running")[0]
-    subprocess.run(["virsh", "--quiet", "--connect", LIBVIRT, "destroy", first], check=True)
-    wait_until(lambda: names() and first not in names(), 120)
-    instance.wait_state(f"{request}.0", "running", seconds=120)
-    instance.cli("rm", str(request))
-    all_gone(instance)

@@ -74,7 +74,7 @@ class Place:
         return self.driver
 
 
-SYSTEMS = {"slurm": "alpha", "rest": "rest", "gridengine": "grid", "pbs": "pbs", "htcondor": "condor_pool", "exec": "processes",
+SYSTEMS = {"slurm": "alpha", "rest": "rest", "gridengine": "grid", "pbs": "pbs", "htcondor": "condor_pool", "exec": "processes", "awsbatch": "aws_batch",
            "tsp": "spooler", "kubernetes": "kubernetes"}
 
 

@@ -16,7 +16,7 @@ pytest_plugins = ["batch_systems"]
 LONG = os.environ.get("DROVER_CHECK_LONG")
 
 
-SYSTEMS = {"slurm": "alpha", "rest": "rest", "gridengine": "grid", "pbs": "pbs", "htcondor": "condor_pool", "exec": "processes",
+SYSTEMS = {"slurm": "alpha", "rest": "rest", "gridengine": "grid", "pbs": "pbs", "htcondor": "condor_pool", "exec": "processes", "awsbatch": "aws_batch",
            "kubernetes": "kubernetes"}
 if LONG:
     SYSTEMS["accounts"] = "books"  # Slurm's, in a database

@@ -19,11 +19,12 @@ static const struct known {
         {"ShellJobRunner", "cli", NULL},
         {"pulsar:", NULL, "where a Pulsar server runs, run drover-agent instead"},
         {"Pulsar", NULL, "where a Pulsar server runs, run drover-agent instead"},
-        {"Kubernetes", NULL, "there is no runner for Kubernetes"},
+        {"Kubernetes", NULL, "add a queue with runner: kubernetes by hand, see drover-runner-kubernetes(7)"},
         {"Godocker", NULL, "there is no runner for GoDocker"},
         {"Chronos", NULL, "there is no runner for Chronos"},
         {"TES", NULL, "there is no runner for TES"},
-        {"AWSBatch", NULL, "there is no runner for AWS Batch"},
+        {"AWSBatch", NULL,
+         "add a queue with runner: exec and the program awsbatch by hand, see drover-runner-exec(7)"},
 };
 
 static bool text_has(const char *text, const char *part)
