@@ -17,22 +17,42 @@
 #define HALF_LIFE_MS (7 * 86400000ll)
 #define NICE_SHARES  1e-9
 
+/* Steps that expressions of a user's jobs took and that have not been paid back yet, as of that second. */
+struct evaluated {
+        uint64_t steps;
+        int64_t second;
+};
+
 struct shares {
         struct share_config config;
         double mean_life_s;
         struct account root;
         struct map *paths;       /* all accounts but the root */
+        struct map *evaluated;   /* struct evaluated, by user */
         struct account **groups; /* groups of the settings, in their order */
         size_t group_count, group_cap;
 };
 
+static struct evaluated *evaluated_of(struct shares *s, struct str user)
+{
+        struct evaluated *e = map_get(s->evaluated, user);
+
+        if (!e) {
+                e = mem_new(struct evaluated);
+                map_put(s->evaluated, user, e);
+        }
+        return e;
+}
+
 static struct account *make_account(struct shares *s, struct account *parent, struct str path, bool leaf)
 {
         struct account *a = mem_new(struct account);
+        ptrdiff_t slash = str_find(path, '/');
 
         a->path = str_dupz(path);
         a->parent = parent;
         a->leaf = leaf;
+        a->evaluated = leaf ? evaluated_of(s, str_skip(path, (size_t)(slash + 1))) : NULL;
         a->shares = 1;
         a->serial = map_count(s->paths) + 1;
         a->next = parent->children;
@@ -53,6 +73,7 @@ struct shares *shares_new(const struct share_config *config)
         s->root.path = mem_dupz("");
         s->root.shares = 1;
         s->paths = map_new();
+        s->evaluated = map_new();
         nice = make_account(s, &s->root, STR(ACCOUNT_NICE), false);
         nice->shares = NICE_SHARES;
         return s;
@@ -85,6 +106,7 @@ void shares_free(struct shares *s)
         }
         account_deinit(&s->root);
         map_free(s->paths);
+        map_free_values(s->evaluated);
         free(s->groups);
         free(s);
 }
@@ -333,28 +355,31 @@ double account_mean(const struct shares *s, const struct account *a, int64_t now
 
 /* ---- expressions */
 
-static uint64_t steps_owed(const struct account *a, int64_t steady_ms)
+static uint64_t steps_owed(const struct evaluated *e, int64_t steady_ms)
 {
-        int64_t seconds = steady_ms / 1000 - a->eval_second;
+        int64_t seconds = steady_ms / 1000 - e->second;
 
         if (seconds <= 0)
-                return a->eval_steps;
-        return a->eval_steps / ACCOUNT_STEPS < (uint64_t)seconds
-                       ? 0
-                       : a->eval_steps - (uint64_t)seconds * ACCOUNT_STEPS;
+                return e->steps;
+        return e->steps / ACCOUNT_STEPS < (uint64_t)seconds ? 0
+                                                            : e->steps - (uint64_t)seconds * ACCOUNT_STEPS;
 }
 
 bool account_may_evaluate(const struct account *a, int64_t steady_ms)
 {
-        return !a || a->eval_steps <= ACCOUNT_STEPS || steps_owed(a, steady_ms) <= ACCOUNT_STEPS;
+        const struct evaluated *e = a ? a->evaluated : NULL;
+
+        return !e || e->steps <= ACCOUNT_STEPS || steps_owed(e, steady_ms) <= ACCOUNT_STEPS;
 }
 
 void account_evaluated(struct account *a, int64_t steady_ms, uint64_t steps)
 {
-        if (!a || steps <= ACCOUNT_STEPS_FREE)
+        struct evaluated *e = a ? a->evaluated : NULL;
+
+        if (!e || steps <= ACCOUNT_STEPS_FREE)
                 return;
-        a->eval_steps = steps_owed(a, steady_ms) + steps - ACCOUNT_STEPS_FREE;
-        a->eval_second = steady_ms / 1000;
+        e->steps = steps_owed(e, steady_ms) + steps - ACCOUNT_STEPS_FREE;
+        e->second = steady_ms / 1000;
 }
 
 /* ---- all accounts */

@@ -47,9 +47,7 @@ struct account {
         uint32_t owed;          /* attempts that began or ended since its classes were last moved */
         struct account *pending;
         bool is_pending;
-        /* Steps that expressions of its jobs took and that have not been paid back yet, as of that second. */
-        uint64_t eval_steps;
-        int64_t eval_second;
+        struct evaluated *evaluated; /* of a leaf: what expressions of its user took, in all his accounts */
         /* Set by wishlist.c: jobs of the account that the present plan has looked at. */
         struct {
                 uint32_t classes, demands;
@@ -90,8 +88,9 @@ double account_usage(const struct shares *s, const struct account *a, int64_t no
 /* Recent mean in processors. */
 double account_mean(const struct shares *s, const struct account *a, int64_t now_ms);
 
-/* Bounds the core's time for expressions of the account's jobs: they may take ACCOUNT_STEPS in a second, and
- * what they have taken beyond that is paid back by the seconds that follow. The first ACCOUNT_STEPS_FREE of
+/* Bounds the core's time for expressions of the jobs of the account's user, in all accounts of his: they may
+ * take ACCOUNT_STEPS in a second, and what they have taken beyond that is paid back by the seconds that
+ * follow. The first ACCOUNT_STEPS_FREE of
  * each piece of work are not counted. steady_ms: the core's steady clock. A NULL account has no bound. */
 #define ACCOUNT_STEPS      400000u
 #define ACCOUNT_STEPS_FREE 64u

@@ -242,8 +242,8 @@ static void test_periodic_of_many(void **state)
         set_deinit(&some);
 }
 
-/* Many jobs below the limit, each different: they take their account's part of a second, no more, and another
- * account's job goes at once. They are not held. */
+/* Many jobs below the limit, each different: they take their user's part of a second, no more, in whichever
+ * account they are, and another user's job goes at once. They are not held. */
 static void test_below_the_limit(void **state)
 {
         struct core *c = *state;
@@ -261,7 +261,8 @@ static void test_below_the_limit(void **state)
                 buf_printf(&requirements, "sum(MY.Many) + TARGET.Memory > %u", 10000 + i);
                 id = test_submit(c, "ann@lab", 1,
                                  (const char *const[]){"Requirements", buf_z(&requirements), "Many",
-                                                       buf_z(&many), NULL});
+                                                       buf_z(&many), "AcctGroup",
+                                                       i % 2 ? "\"nice-user\"" : "\"\"", NULL});
                 first = first ? first : id;
         }
         other = test_submit(c, "bob@lab", 1, simple);
