@@ -225,6 +225,14 @@ def test_what_a_request_takes_is_counted(world, what):
     world.as_user("counted", "POST", "/v1/actions", {"action": "remove", "constraint": "true"})
 
 
+def test_programs_that_nobody_runs(world):
+    """What is known of run times is kept by program: a dry run with seven names of a MiB left 24 MiB behind."""
+    with grows_by_less(world, 150 * MIB):
+        for n in range(20):
+            parts = [{"attributes": {"Cmd": f'"{n}-{i}-{"x" * (MIB - 20)}"'}} for i in range(7)]
+            assert world.as_user("mallory", "POST", "/v1/requests?dry_run=1", {"uuid": str(uuid.uuid4()), "parts": parts})[0] == 200
+
+
 # ---- time for the asking -----------------------------------------------------------------------------------------
 
 

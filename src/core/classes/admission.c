@@ -169,7 +169,7 @@ void request_free(struct core *c, struct request *r)
         void *value;
 
         request_buckets_free(c, r);
-        request_inputs_free(c, r);
+        request_data_free(c, r);
         delegation_free(c, r);
         if (r->buckets != &r->only_bucket)
                 free(r->buckets);

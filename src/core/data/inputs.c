@@ -545,6 +545,13 @@ void request_inputs_free(struct core *c, struct request *r)
         edits_follow(r);
 }
 
+void request_data_free(struct core *c, struct request *r)
+{
+        request_inputs_free(c, r);
+        for (size_t i = 0; i < r->part_count; i++)
+                estimate_detach(c, &r->parts[i]);
+}
+
 void part_data_load(struct core *c, struct request *r, struct part *p)
 {
         estimate_attach(c, r, p);

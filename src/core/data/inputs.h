@@ -57,3 +57,5 @@ void part_data_load(struct core *c, struct request *r, struct part *p);
 void request_data_load(struct core *c, struct request *r);
 /* The request's files are not needed any more. */
 void request_inputs_free(struct core *c, struct request *r);
+/* Frees all that part_data_load has made, when the request is freed. */
+void request_data_free(struct core *c, struct request *r);

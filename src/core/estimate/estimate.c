@@ -9,6 +9,8 @@
 #include "core/model/core_parts.h"
 
 #define ESTIMATES_MAX 200000u /* most programs and owners; further ones share one estimate */
+#define OWNERS_MAX    20000u  /* most of one owner; further programs share the estimate of the less similar */
+#define TEXT_MAX      512u    /* bytes of a program's name in a key */
 #define RUN_MAX_MS    (UINT64_C(1) << 42)
 #define PACKED_MAX    5000u /* most estimates that are kept over a restart */
 #define MEMORY        8     /* memory of the moving averages, in runs */
@@ -24,28 +26,76 @@
 
 static struct estimate *find_estimate(struct core *c, struct str key)
 {
-        struct estimate *e;
+        struct estimate *e = map_get(c->estimates->programs, key);
 
-        if (!c->estimates->programs)
-                c->estimates->programs = map_new();
-        e = map_get(c->estimates->programs, key);
         if (!e && map_count(c->estimates->programs) >= ESTIMATES_MAX)
                 return &c->estimates->everybody;
         if (!e) {
                 e = mem_new(struct estimate);
+                e->key = mem_dup(key.p, key.n);
+                e->key_n = key.n;
                 map_put(c->estimates->programs, key, e);
         }
         return e;
 }
 
-/* Finds or makes the estimate for the key, below the estimate of less similar jobs. */
+static void estimate_free(struct estimate *e)
+{
+        free(e->key);
+        free(e);
+}
+
+static struct estimate *owners(struct estimate *e)
+{
+        while (e->above)
+                e = e->above;
+        return e;
+}
+
+/* One user less. Frees estimates that have none, and from which nothing was learned. */
+static void give_back(struct core *c, struct estimate *e)
+{
+        while (e && e->key && --e->users == 0 && e->count == 0) {
+                struct estimate *above = e->above;
+
+                if (above)
+                        owners(above)->below--;
+                map_take(c->estimates->programs, str_make(e->key, e->key_n));
+                estimate_free(e);
+                e = above;
+        }
+}
+
+static bool has_room(const struct core *c, struct estimate *above)
+{
+        return map_count(c->estimates->programs) < ESTIMATES_MAX &&
+               (!above || (above->key && owners(above)->below < OWNERS_MAX));
+}
+
+/* Finds or makes the estimate for the key, below the estimate of less similar jobs (NULL: this is an
+ * owner's), which is returned where there are too many. */
 static struct estimate *find_below(struct core *c, const struct buf *key, struct estimate *above)
 {
-        struct estimate *e = find_estimate(c, buf_view(key));
+        struct estimate *e = map_get(c->estimates->programs, buf_view(key));
 
-        if (e != &c->estimates->everybody)
+        if (!e && !has_room(c, above))
+                return above ? above : &c->estimates->everybody;
+        if (!e)
+                e = find_estimate(c, buf_view(key));
+        if (above && above->key && !e->above) { /* one that was learned before a restart has none yet */
                 e->above = above;
+                above->users++;
+                owners(above)->below++;
+        }
         return e;
+}
+
+/* Appends a text that is long only if somebody means to fill the memory. */
+static void add_text(struct buf *key, struct str text)
+{
+        buf_str(key, str_head(text, TEXT_MAX));
+        if (text.n > TEXT_MAX)
+                buf_printf(key, "...%llx", (unsigned long long)map_hash_stable(text.p, text.n));
 }
 
 static uint64_t add_late(const struct job_template *t, symbol name, uint64_t hash)
@@ -81,7 +131,7 @@ void estimate_attach(struct core *c, const struct request *r, struct part *p)
         uint32_t steps_max = c->eval.steps_max;
         const struct job_template *t = p->job_template;
         BUF_CLEANUP struct buf key = {0};
-        struct estimate *e;
+        struct estimate *e, *before = p->likes;
         struct str text;
         uint64_t hash = LIKENESS_START;
 
@@ -91,7 +141,7 @@ void estimate_attach(struct core *c, const struct request *r, struct part *p)
         e = find_below(c, &key, NULL);
         buf_char(&key, '\0');
         if (eval_string(&c->eval, t->ad, NULL, c->attr.Cmd, &text))
-                buf_str(&key, text);
+                add_text(&key, text);
         e = find_below(c, &key, e);
         if (eval_string(&c->eval, t->ad, NULL, c->attr.Args, &text) ||
             eval_string(&c->eval, t->ad, NULL, c->attr.Arguments, &text))
@@ -104,9 +154,17 @@ void estimate_attach(struct core *c, const struct request *r, struct part *p)
         hash = likeness_add_amount(hash, (double)t->cpus);
         key_add(&key, likeness_add_amount(hash, input_bytes(c, t)));
         p->likes = find_below(c, &key, e);
+        p->likes->users++;
+        give_back(c, before);
         eval_share_end(&c->eval);
         c->eval.steps_max = steps_max;
         eval_reset(&c->eval);
+}
+
+void estimate_detach(struct core *c, struct part *p)
+{
+        give_back(c, p->likes);
+        p->likes = NULL;
 }
 
 static int by_length(const void *x, const void *y)
@@ -409,7 +467,7 @@ static unsigned bits_kept(const struct core *c)
         unsigned bits = 33;
         void *value;
 
-        for (size_t at = 0; c->estimates->programs && map_next(c->estimates->programs, &at, NULL, &value);)
+        for (size_t at = 0; map_next(c->estimates->programs, &at, NULL, &value);)
                 with[bits_of(((struct estimate *)value)->count)]++;
         while (bits > 1 && kept + with[bits - 1] <= PACKED_MAX)
                 kept += with[--bits];
@@ -434,7 +492,7 @@ void estimates_pack(struct core *c, struct buf *out)
         void *value;
 
         pack_one(out, &c->estimates->everybody);
-        for (size_t at = 0; c->estimates->programs && map_next(c->estimates->programs, &at, &key, &value);)
+        for (size_t at = 0; map_next(c->estimates->programs, &at, &key, &value);)
                 if (bits_of(((struct estimate *)value)->count) >= bits) {
                         pack_u64(out, 1);
                         pack_str(out, key);
@@ -469,12 +527,16 @@ static struct estimate unpack_one(struct unpack *in)
 
 static void take_better(struct estimate *e, const struct estimate *than)
 {
-        struct estimate *above = e->above;
+        struct estimate had = *e;
 
         if (e->count >= than->count)
                 return;
         *e = *than;
-        e->above = above;
+        e->above = had.above;
+        e->users = had.users;
+        e->below = had.below;
+        e->key = had.key;
+        e->key_n = had.key_n;
 }
 
 void estimates_unpack(struct core *c, struct unpack *in)
@@ -497,6 +559,7 @@ void estimates_unpack(struct core *c, struct unpack *in)
 void estimates_init(struct core *c)
 {
         c->estimates = mem_new(struct estimates);
+        c->estimates->programs = map_new();
         for (unsigned i = 0; i < ESTIMATE_SPREADS; i++)
                 spread_init(&c->estimates->spreads[i]);
 }
@@ -505,8 +568,8 @@ void estimates_deinit(struct core *c)
 {
         void *value;
 
-        for (size_t at = 0; c->estimates->programs && map_next(c->estimates->programs, &at, NULL, &value);)
-                free(value);
+        for (size_t at = 0; map_next(c->estimates->programs, &at, NULL, &value);)
+                estimate_free(value);
         map_free(c->estimates->programs);
         free(c->estimates);
 }

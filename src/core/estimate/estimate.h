@@ -8,11 +8,15 @@
  * that are shown and the prediction for a job that has run for a while.
  *
  * After a restart the estimates are learned again from the events that are replayed.
+ *
+ * Estimates from which nothing was learned are freed with the last part that uses them, since a user may make
+ * up any number of programs, in dry runs too; and each owner has a number of estimates.
  */
 #pragma once
 #include "core/estimate/spread.h"
 #include "core/model/names.h"
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define ESTIMATE_LAST 5u
@@ -23,6 +27,10 @@ struct estimate { /* runs of similar jobs */
         double run_ms;                /* the median of these */
         double mean_ms, bytes_out;    /* moving averages */
         struct estimate *above;       /* the next lower level of similarity; NULL: this is an owner's */
+        uint32_t users;               /* parts of requests, and estimates whose `above` this is */
+        uint32_t below;               /* of an owner's: all estimates of that owner */
+        char *key;                    /* its key in `programs`; NULL: everybody's */
+        size_t key_n;
 };
 
 /* Sources of a prediction, the best first. */
@@ -40,7 +48,8 @@ enum estimate_source {
 #define ESTIMATE_SPREADS (ESTIMATE_SOURCES * 3u)
 
 struct estimates {
-        struct map *programs; /* programs and owners; NULL: none yet */
+        struct map
+                *programs; /* programs and owners: those that a part uses, or that some job has ended for */
         struct estimate everybody;
         struct spread spreads[ESTIMATE_SPREADS];
         /* Weighted counts of recent ends: all, within the median, within most_ms. */
@@ -53,8 +62,9 @@ struct estimate_bounds {
         int64_t half_ms, most_ms;
 };
 
-/* Attaches the estimates for the part's members. Called once when the part is loaded. */
+/* Attaches the estimates for the part's members, in place of those that it has. */
 void estimate_attach(struct core *c, const struct request *r, struct part *p);
+void estimate_detach(struct core *c, struct part *p); /* when the part is freed */
 /* The job's attempt has started: the current prediction is recorded, and compared when the attempt ends. */
 void estimate_started(struct core *c, struct job *j);
 /* Learns from a job that has run to its end. Returns true if the slowness of its queue, and so its cost

@@ -641,6 +641,59 @@ static void test_rows_with_long_lists(void **state)
         submission_deinit(&s);
 }
 
+/* Gives each of the parts a program of its own. room: for their texts. */
+static void describe_programs(struct submission *s, struct buf *room, unsigned from, unsigned parts)
+{
+        *s = (struct submission){.at_ms = 1700000000000};
+        buf_reset(room);
+        for (unsigned i = 0; i < parts; i++)
+                buf_printf(room, "\"/p%08u\"", from + i);
+        for (unsigned i = 0; i < parts; i++) {
+                struct submission_part *p = submission_add_part(s);
+
+                submission_add_attribute(p, STR("Cmd"), str_make(room->p + (size_t)i * 12, 12), false);
+                p->rows = p->steps = 1;
+        }
+}
+
+/* What is known of programs is kept for those that somebody runs: a draft leaves nothing, a long name takes
+ * no room, and one user's programs leave room to others'. */
+static void test_programs_that_nobody_runs(void **state)
+{
+        struct core *c = *state;
+        size_t before = map_count(c->estimates->programs);
+        struct submission s;
+        BUF_CLEANUP struct buf room = {0}, name = {0};
+        const struct request *r;
+        bool existing;
+        uint64_t id;
+
+        describe_programs(&s, &room, 0, 900);
+        draft_slices(c, &s, NULL);
+        submission_deinit(&s);
+        assert_int_equal(map_count(c->estimates->programs), before);
+        for (unsigned i = 0; i < 10; i++) {
+                describe_programs(&s, &room, i * 900, 900);
+                s.owner = STR("ann@lab");
+                s.uuid[0] = (unsigned char)(i + 1);
+                assert_int_equal(core_submit(c, &s, false, &id, &existing, NULL), 0);
+                submission_deinit(&s);
+        }
+        assert_in_range(map_count(c->estimates->programs), 15000, 20100);
+        buf_addz(&name, "\"/");
+        for (unsigned i = 0; i < 100000; i++)
+                buf_char(&name, 'x');
+        buf_char(&name, '"');
+        id = test_submit(c, "bob@lab", 1, (const char *const[]){"Cmd", buf_z(&name), NULL});
+        r = request_find(c, id);
+        assert_non_null(r->parts[0].likes->above->above->above);
+        assert_in_range(r->parts[0].likes->key_n, 500, 700);
+        id = test_submit(c, "bob@lab", 1, (const char *const[]){"Cmd", "\"/y\"", NULL});
+        assert_ptr_not_equal(request_find(c, id)->parts[0].likes, r->parts[0].likes);
+        assert_ptr_equal(request_find(c, id)->parts[0].likes->above->above->above,
+                         r->parts[0].likes->above->above->above);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -658,6 +711,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_parts_with_long_lists, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_classes_with_long_lists, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_rows_with_long_lists, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_programs_that_nobody_runs, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
