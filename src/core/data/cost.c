@@ -211,6 +211,15 @@ void cost_load_add(struct cost_load *l, const struct input *f, double share)
         }
 }
 
+int64_t cost_load_fetch_ms(const struct cost_load *l, const struct cost_class *x)
+{
+        double us = 0;
+
+        for (unsigned i = 0; i < l->count; i++)
+                us += transfer_us(x, l->stores[i].store, l->stores[i].files, l->stores[i].bytes, false);
+        return to_ms(us);
+}
+
 static bool is_down_at(const struct cost_class *x, size_t store)
 {
         return store < x->link_count && x->links[store].down;

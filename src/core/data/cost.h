@@ -63,6 +63,8 @@ void cost_load_add(struct cost_load *l, const struct input *f, double share);
 /* Returns total_ms of a member of the part at a place of this cost class that must fetch the whole load. */
 int64_t cost_of_load_ms(struct core *c, const struct part *p, const struct cost_load *l,
                         const struct cost_class *x);
+/* Returns how long the load would take to such a place if there were no other transfers. */
+int64_t cost_load_fetch_ms(const struct cost_load *l, const struct cost_class *x);
 
 /* Returns whether q's agent reaches the stores that the class's first job needs. */
 bool cost_reaches_first(struct core *c, const struct job_class *k, const struct queue *q);

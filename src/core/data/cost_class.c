@@ -186,6 +186,25 @@ static struct cost_class *nearest(struct core *c, const struct queue *q)
                        : cost_class_new(c, q->search_order);
 }
 
+static void ring_add(struct cost_class *p, struct queue *q)
+{
+        if (!p->queues)
+                p->queues = q->class_next = q->class_prev = q;
+        q->class_next = p->queues;
+        q->class_prev = p->queues->class_prev;
+        q->class_prev->class_next = q;
+        q->class_next->class_prev = q;
+}
+
+static void ring_take(struct cost_class *p, struct queue *q)
+{
+        q->class_prev->class_next = q->class_next;
+        q->class_next->class_prev = q->class_prev;
+        if (p->queues == q)
+                p->queues = q->class_next == q ? NULL : q->class_next;
+        q->class_next = q->class_prev = NULL;
+}
+
 static void cost_class_leave(struct core *c, struct queue *q)
 {
         struct cost_class *p = q->cost_class;
@@ -193,6 +212,7 @@ static void cost_class_leave(struct core *c, struct queue *q)
         if (!p)
                 return;
         carry_loads(q, p, false);
+        ring_take(p, q);
         q->cost_class = NULL;
         if (--p->users == 0)
                 for (unsigned i = 0; i < c->data->cost_class_count; i++)
@@ -216,6 +236,7 @@ void cost_class_update(struct core *c, struct queue *q)
                 p = nearest(c, q);
                 q->cost_class = cost_class_ref(p);
                 carry_loads(q, p, true);
+                ring_add(p, q);
                 p->users++;
                 index_queue_moved(c, q);
         }

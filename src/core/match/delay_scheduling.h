@@ -16,6 +16,8 @@
 /* Returns whether this member of the bucket should wait, although q could take it now. */
 bool delay_scheduling_waits(struct core *c, struct job_class *k, const struct bucket *b, uint32_t member,
                             struct queue *q);
+/* Returns how long a job of the part may wait; 0: not at all. */
+int64_t delay_scheduling_longest_ms(const struct core *c, const struct part *p);
 /* Returns whether the bucket's first job has been idle for so long that no job behind it may overtake it for
  * the sake of cached files. */
 bool delay_scheduling_is_late(const struct core *c, const struct bucket *b);

@@ -22,6 +22,7 @@
 #include "core/match/overrun.h"
 #include "core/match/policy.h"
 #include "core/model/core_parts.h"
+#include "core/model/place_wait.h"
 #include "core/model/precedence.h"
 
 /* Members tried when a queue's expressions look at attributes that differ from job to job. */
@@ -29,7 +30,7 @@
 /* Members with cached files, and buckets that are level in the order, that are compared. */
 #define NEAR_TRIES  64u
 #define LEVEL_TRIES 64u
-#define PASSED_MAX  8u
+#define PASSED_MAX  16u
 
 /* A group is complete when it has begun transfers of this length. */
 #define MOVES_MS 2000
@@ -492,13 +493,36 @@ static struct bucket *next_reached(struct core *c, struct job_class *k, struct q
         return best;
 }
 
-/* Returns the bucket that this queue serves next: among the first buckets that are level in the order, the
- * one of whose files it holds most, unless the very first has waited too long. NULL: there is none. */
+struct next {
+        struct bucket *bucket;
+        int64_t since_ms; /* when its first job began to wait for this queue; INT64_MAX: it does not wait for
+                             it */
+        uint64_t held;    /* bytes of its files that the agent holds */
+};
+
+static bool next_before(const struct next *a, const struct next *b)
+{
+        if (!b->bucket || a->since_ms != b->since_ms)
+                return !b->bucket || a->since_ms < b->since_ms;
+        return a->held != b->held ? a->held > b->held : order_bucket_before(a->bucket, b->bucket);
+}
+
+static int64_t waits_since_ms(const struct bucket *b, const struct queue *q)
+{
+        const struct place_wait *w =
+                q->promised ? place_wait_of(b->request, (uint32_t)set_first(&b->idle)) : NULL;
+
+        return w && w->queue == q ? w->since_ms : INT64_MAX;
+}
+
+/* Returns the bucket that this queue serves next, among the first buckets that are level in the order: one
+ * whose job has waited for this queue, since it has left another place to others; then the one of whose files
+ * the agent holds most, unless the very first has waited too long. NULL: there is none. */
 static struct bucket *next_bucket(struct core *c, struct job_class *k, struct queue *q,
                                   const struct passed *passed)
 {
-        struct bucket *first = job_class_first_bucket(k), *best = NULL;
-        uint64_t most = 0;
+        struct bucket *first = job_class_first_bucket(k);
+        struct next best = {.bucket = NULL};
         bool data = policy_by_files(c, k) && q->agent->data && !delay_scheduling_is_late(c, first);
 
         if (agent_data_misses_stores(q->agent->data))
@@ -507,19 +531,17 @@ static struct bucket *next_bucket(struct core *c, struct job_class *k, struct qu
                 return first;
         for (size_t i = 0; i < k->buckets.count && i < LEVEL_TRIES; i++) {
                 struct bucket *b = container_of(k->buckets.nodes[i], struct bucket, node);
-                uint64_t held = 0;
+                struct next next = {b, waits_since_ms(b, q), 0};
 
                 if (b->priority != first->priority || was_passed(passed, b))
                         continue;
                 if (data)
-                        held = inputs_held(c, request_part_at(b->request, b->part)->inputs, MEMBER_ANY,
-                                           q->agent);
-                if (!best || held > most || (held == most && order_bucket_before(b, best))) {
-                        best = b;
-                        most = held;
-                }
+                        next.held = inputs_held(c, request_part_at(b->request, b->part)->inputs, MEMBER_ANY,
+                                                q->agent);
+                if (next_before(&next, &best))
+                        best = next;
         }
-        return best;
+        return best.bucket;
 }
 
 #define GROUP_FILES                                                                                          \

@@ -361,13 +361,66 @@ static void test_waits_no_longer_than_others(void **state)
         struct core *c = *state;
 
         wait_story(c);
-        for (int i = 0; i < 7; i++)
+        for (int i = 0; i < 15; i++)
                 submit(c, NULL, 1, eight_gb);
         submit(c, NULL, 1, needs_nothing);
         offer(c, "n2", TWO);
         expect_assigned(c, "");
         removed(c, 2);
-        expect_assigned(c, "n2/default 10 0\n");
+        expect_assigned(c, "n2/default 18 0\n");
+}
+
+/* n1 is busy for 100 s more, and gets in 8 s what n2, which is free, gets in 640: nobody holds it yet. */
+static void near_story(struct core *c)
+{
+        const char *const attributes[] = {"ExpectedRunTime", "200", NULL};
+        const struct core_link link = {STR(""), 1000, GB, 0};
+
+        core_agent_connected(c, "n1");
+        core_links(c, "n1", &link, 1);
+        submit(c, NULL, 1, attributes);
+        offer(c, "n1", AD);
+        expect_assigned(c, "n1/default 1 0\n");
+        started(c, "n1", 1, 0);
+        pass_time(c, 100000);
+}
+
+static void test_waits_for_a_nearer_place(void **state)
+{
+        struct core *c = *state;
+
+        near_story(c);
+        submit(c, NULL, 1, eight_gb);
+        offer(c, "n2", TWO);
+        expect_assigned(c, "");
+        ended(c, "n1", 1, 0);
+        offer(c, "n1", AD);
+        expect_assigned(c, "n1/default 2 0\n");
+}
+
+/* Who has left a free place for it comes before whose files the place holds. */
+static void test_who_waits_is_next(void **state)
+{
+        const char *const other[] = {"TransferInput",
+                                     "\"http://a/other\"",
+                                     "TransferInputSizes",
+                                     "\"8000000000\"",
+                                     "ExpectedRunTime",
+                                     "10",
+                                     NULL};
+        struct core *c = *state;
+
+        near_story(c);
+        holds(c, "n1", "http://a/big", 8ull * GB);
+        submit(c, NULL, 1, other);
+        offer(c, "n2", TWO);
+        expect_assigned(c, "");
+        pass_time(c, 1000);
+        submit(c, NULL, 1, eight_gb);
+        expect_assigned(c, "");
+        ended(c, "n1", 1, 0);
+        offer(c, "n1", AD);
+        expect_assigned(c, "n1/default 2 0\n");
 }
 
 static void test_author_does_not_wait(void **state)
@@ -597,6 +650,8 @@ int main(void)
                 TEST(test_waits_no_longer_than_it_saves),
                 TEST(test_waits_alone),
                 TEST(test_waits_no_longer_than_others),
+                TEST(test_waits_for_a_nearer_place),
+                TEST(test_who_waits_is_next),
                 TEST(test_author_does_not_wait),
                 TEST(test_blind),
                 TEST(test_members_by_the_jobs_policy),

@@ -74,9 +74,10 @@ struct queue {
         struct queue_measures measures;
         uint64_t given_turn;           /* matching.turns when the queue was last given jobs; 0: not yet */
         struct cost_class *cost_class; /* NULL: the queue has had no ad yet */
-        uint64_t seen;                 /* number of the last search that looked at the queue (places.c) */
-        double price, speed;           /* from the ad; 0: not given */
-        unsigned search_order;         /* from the ad; SEARCH_ORDER_NONE: not given */
+        struct queue *class_next, *class_prev; /* others of the cost class, in a ring */
+        uint64_t seen;         /* number of the last search that looked at the queue (places.c) */
+        double price, speed;   /* from the ad; 0: not given */
+        unsigned search_order; /* from the ad; SEARCH_ORDER_NONE: not given */
         double wait_s; /* wait of a job at the queue's batch system, from the ad; 0: none. With wait_unknown a
                           guess. */
         int64_t begins_ms; /* time at which a job submitted to the batch system would begin; 0: at once */

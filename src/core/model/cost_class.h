@@ -7,6 +7,7 @@
 
 #define SEARCH_ORDER_NONE 65535u /* last of all: the place gives no order */
 
+struct queue;
 /* Files under way from a store (inflight_transfers.h). */
 struct link_load {
         uint64_t bytes;
@@ -19,6 +20,7 @@ struct cost_class_link {
 };
 struct cost_class {
         unsigned users;                 /* queues */
+        struct queue *queues;           /* the next of them to be looked at; the others follow in a ring */
         unsigned refs;                  /* queues, and bins of the index */
         double slowness, price, wait_s; /* wait_s: wait of a job at the batch system, as given or guessed */
         unsigned search_order;
