@@ -365,6 +365,14 @@ struct core_account {
 /* Calls fn for each account, sorted by path. */
 void core_accounts(struct core *c, void (*fn)(void *arg, const struct core_account *a), void *arg);
 
+/* The busy place for which an idle job waits although another one has room, see delay_scheduling.h. */
+struct core_better_place {
+        const char *agent, *queue;
+        int64_t waited_ms, longest_ms; /* how long it has waited, and may wait, for better places */
+};
+/* Returns 0; CORE_UNKNOWN: the job does not wait for one. */
+int core_job_better_place(struct core *c, uint64_t request, uint32_t member, struct core_better_place *ret);
+
 /* Room reserved for an idle job, see reserve.h. */
 struct core_reservation {
         const char *agent, *queue;

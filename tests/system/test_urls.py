@@ -112,6 +112,27 @@ queue 8
     assert "mine" not in instance.read("out.0")
 
 
+def test_why_names_the_place_that_a_job_waits_for(instance, store):
+    """One agent is free, and the job waits for the other, which has its file."""
+    url = store.put("f", b"x")
+    start(instance, store, QUICK + "queues:\n  - {name: default, cpus: 1}\n")
+    instance.run(cat(url))
+    blocker = instance.submit("executable = /bin/sleep\narguments = 600\n+ExpectedRunTime = 100\nqueue\n")
+    wait_until(lambda: instance.job(f"{blocker}.0")["state"] == "running")
+    agents.start(instance, QUICK, name="n2")
+    wait_until(lambda: len(instance.agents("connected")) == 2)
+    request = instance.submit(cat(url, more='+TransferInputSizes = "8000000000"'))
+    job = f"{request}.0"
+    wait_until(lambda: instance.api("GET", f"/v1/jobs/{job}/why")["better_place"])
+    why = instance.api("GET", f"/v1/jobs/{job}/why")
+    assert why["better_place"]["agent"] == "n1" and 0 <= why["better_place"]["waited_ms"] < why["better_place"]["longest_ms"] == 300000
+    said = instance.cli("why", job).out
+    assert "1 queue can run it now, but it waits for queue default of agent n1" in said and "at most 300 s" in said, said
+    instance.cli("rm", str(blocker))
+    wait_until(lambda: instance.job(job)["state"] == "completed")
+    assert instance.history(request)[0]["agent"] == "n1"
+
+
 def test_what_cannot_be_fetched_holds_the_job(instance, store):
     start(instance, store, QUICK + "transfer_tries: 2\n")
     gone = instance.submit(cat(store.url + "nothing-here"))

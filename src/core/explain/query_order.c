@@ -1,8 +1,11 @@
-/* Queries about the order: each account's usage, and how a job's place is computed. */
+/* Queries about the order: each account's usage, how a job's place is computed, and which place it leaves to
+ * others. */
 #include "core/accounts/share.h"
 #include "core/fairness/order.h"
 #include "core/fairness/qos.h"
+#include "core/match/delay_scheduling.h"
 #include "core/model/core_parts.h"
+#include "core/model/place_wait.h"
 #include "core/model/precedence.h"
 #include "core/query.h"
 
@@ -147,5 +150,21 @@ int core_job_priority(struct core *c, uint64_t request, uint32_t member, struct 
         ret->age_points = w->age * ret->age_h;
         ret->total = ret->qos_points + ret->size_points + ret->user_points + ret->age_points +
                      ret->credential_points + ret->fair_share_points + ret->waiting_points;
+        return 0;
+}
+
+int core_job_better_place(struct core *c, uint64_t request, uint32_t member, struct core_better_place *ret)
+{
+        const struct request *r = request_find(c, request);
+        const struct place_wait *w = r && member < r->count ? place_wait_of(r, member) : NULL;
+
+        if (!w || !w->queue)
+                return CORE_UNKNOWN;
+        *ret = (struct core_better_place){
+                .agent = w->queue->agent->name,
+                .queue = w->queue->name,
+                .waited_ms = c->steady_ms - w->since_ms,
+                .longest_ms = delay_scheduling_longest_ms(c, request_part(r, member, NULL)),
+        };
         return 0;
 }

@@ -225,9 +225,21 @@ static void explain_turn(struct json *j, struct core *core, const struct core_jo
 
 static void write_turn(struct json *j, struct core *core, uint64_t request, uint32_t member)
 {
+        struct core_better_place b;
         struct core_reservation r;
         struct core_priority p;
 
+        json_key(j, "better_place");
+        if (core_job_better_place(core, request, member, &b) == 0) {
+                json_open(j, '{');
+                json_kstrz(j, "agent", b.agent);
+                json_kstrz(j, "queue", b.queue);
+                json_kint(j, "waited_ms", b.waited_ms);
+                json_kint(j, "longest_ms", b.longest_ms);
+                json_close(j, '}');
+        } else {
+                json_null(j);
+        }
         json_key(j, "reservation");
         if (core_job_reservation(core, request, member, &r) == 0) {
                 json_open(j, '{');
@@ -270,6 +282,25 @@ static const struct {
         {CORE_NOT_OFFERING, "1 queue takes no jobs now.", "# queues take no jobs now."},
 };
 
+/* Explains a job that could start, but waits for a better place. */
+static void explain_fits(struct json *j, struct core *core, const struct core_job *job, unsigned fits)
+{
+        BUF_CLEANUP struct buf text = {0};
+        struct core_better_place b;
+
+        if (core_job_better_place(core, job->request, job->member, &b) != 0) {
+                say_count(j, fits, "1 queue can run it now, and it is about to start.",
+                          "# queues can run it now, and it is about to start.");
+                return;
+        }
+        add_count(&text, fits, "1 queue", "# queues");
+        why_line_add(j,
+                     "%s can run it now, but it waits for queue %s of agent %s, where its result should be "
+                     "available sooner: for %lld s so far, and for at most %lld s (BetterPlaceWait).",
+                     buf_z(&text), b.queue, b.agent, (long long)(b.waited_ms / 1000),
+                     (long long)(b.longest_ms / 1000));
+}
+
 static void explain_idle(struct json *j, struct core *core, const struct core_job *job, const struct why *w,
                          bool full, bool limited)
 {
@@ -286,8 +317,7 @@ static void explain_idle(struct json *j, struct core *core, const struct core_jo
                 json_strz(j,
                           "No agent is connected yet: start one with `drover up`, or see drover-token(1).");
         else if (n[CORE_FITS])
-                say_count(j, n[CORE_FITS], "1 queue can run it now, and it is about to start.",
-                          "# queues can run it now, and it is about to start.");
+                explain_fits(j, core, job, n[CORE_FITS]);
         else if (n[CORE_BUSY])
                 say_count(j, n[CORE_BUSY],
                           "It waits for resources: 1 queue can run it when other jobs there have ended.",
