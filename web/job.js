@@ -3,8 +3,9 @@ import {h, said, clean, cleanLines, when, between, duration, bytes, number, badg
 import {get, query, bytesOf} from "./api.js";
 import {table} from "./table.js";
 import {actions} from "./actions.js";
+import {chart} from "./chart.js";
 
-const OUTPUT_MAX = 256 * 1024, FILE_MAX = 128 * 1024;
+const OUTPUT_MAX = 256 * 1024, FILE_MAX = 128 * 1024, SAMPLES_MAX = 720;
 
 const over = j => ["completed", "removed"].includes(j.state);
 
@@ -18,8 +19,8 @@ function decoded(base64) {
     return Uint8Array.from(atob(base64), c => c.charCodeAt(0));
 }
 
-/** Follows stdout and stderr while the job runs. */
-function output(page, id) {
+/** Follows stdout and stderr while the job runs; measured(used, attempt) gets what each answer says of its resources. */
+function output(page, id, measured) {
     const panes = {};
     const words = h("p", {class: "small", role: "status"}, "");
     const element = section("Output", words);
@@ -47,7 +48,7 @@ function output(page, id) {
         while (!page.signal.aborted) {
             let got;
             try {
-                got = await get(query(`/v1/jobs/${encodeURIComponent(id)}/output`, attempt === null ? {last} : {attempt, stdout: panes.stdout.at, stderr: panes.stderr.at, timeout_ms: 20000}), page.signal);
+                got = await get(query(`/v1/jobs/${encodeURIComponent(id)}/output`, attempt === null ? {last} : {attempt, stdout: panes.stdout.at, stderr: panes.stderr.at, timeout_ms: 5000}), page.signal);
             } catch (e) {
                 if (e.name === "AbortError") return;
                 words.textContent = clean(e.message);
@@ -63,6 +64,7 @@ function output(page, id) {
             else if (attempt === null)
                 for (const name of ["stdout", "stderr"]) panes[name].at = got[name]?.offset || 0;
             attempt = got.attempt;
+            if (got.used) measured(got.used, attempt);
             add("stdout", got.stdout);
             add("stderr", got.stderr);
             const nothing = panes.stdout.box.hidden && panes.stderr.box.hidden;
@@ -128,15 +130,59 @@ function logOf(log) {
     return rows.element;
 }
 
-function usage(ad) {
-    const cpu = (ad.RemoteUserCpu || 0) + (ad.RemoteSysCpu || 0), wall = ad.RemoteWallClockTime || 0, cpus = ad.RequestCpus || 1;
+/** now: of a job that runs, what was measured last, if anything; what its ad has is of attempts that have ended. */
+function usage(ad, now) {
+    const cpu = now ? now.cpu_ms / 1000 : (ad.RemoteUserCpu || 0) + (ad.RemoteSysCpu || 0), wall = now ? now.wall_ms / 1000 : ad.RemoteWallClockTime || 0, cpus = ad.RequestCpus || 1;
+    const memory = now ? Math.round(now.memory_bytes / 1048576) : ad.MemoryUsage;
     const meter = (used, asked, words) => h("span", {}, words, asked ? [" ", h("meter", {min: 0, max: asked, value: Math.min(used, asked), "aria-label": words})] : null);
     return facts(
         ["Processors", ad.RequestCpus !== undefined && wall ? meter(cpu, wall * cpus, `${duration(cpu * 1000)} used in ${duration(wall * 1000)} on ${number(cpus)}`) : ad.RequestCpus],
-        ["Memory", ad.MemoryUsage !== undefined && ad.RequestMemory ? meter(ad.MemoryUsage, ad.RequestMemory, `${number(ad.MemoryUsage)} of ${number(ad.RequestMemory)} MiB`) : ad.RequestMemory && `${number(ad.RequestMemory)} MiB asked for`],
+        ["Memory", memory !== undefined && ad.RequestMemory ? meter(memory, ad.RequestMemory, `${number(memory)} of ${number(ad.RequestMemory)} MiB`) : ad.RequestMemory && `${number(ad.RequestMemory)} MiB asked for`],
         ["Disk", ad.RequestDisk && typeof ad.RequestDisk === "number" && `${bytes(ad.RequestDisk * 1024)} asked for${ad.DiskUsage ? `, ${bytes(ad.DiskUsage * 1024)} used` : ""}`],
         ["Copied in", ad.BytesRecvd ? bytes(ad.BytesRecvd) : null], ["Copied out", ad.BytesSent ? bytes(ad.BytesSent) : null],
         ["Energy", ad.EnergyJoules ? `${number(Math.round(ad.EnergyJoules))} J` : null]);
+}
+
+/** Charts of what a running job uses, from when the page was opened. */
+function usageNow() {
+    const element = h("div", {class: "charts"}), points = [];
+    let last = null;
+
+    function measured(used, attempt) {
+        const now = {at_ms: Date.now(), cpu_ms: used.cpu_ms, attempt};
+        if (last && now.at_ms - last.at_ms < 1000) return;
+        if (last?.attempt !== attempt || last.cpu_ms > now.cpu_ms) points.length = 0; // another attempt, or its next step
+        else points.push({at_ms: now.at_ms, cpus: (now.cpu_ms - last.cpu_ms) / (now.at_ms - last.at_ms), memory: used.memory_bytes / 1048576});
+        if (points.length > SAMPLES_MAX) points.shift();
+        last = now;
+        if (points.length > 1 && !element.querySelector("details[open]"))
+            element.replaceChildren(chart("Processors in use", points, [["cpus", "used"]]), chart("Memory in use, MiB", points, [["memory", "used"]]));
+    }
+    return {element, measured};
+}
+
+const TERMS = [["wait_ms", "Wait for room"], ["link_ms", "Wait for links"], ["fetch_ms", "Inputs"], ["image_ms", "Images"], ["environment_ms", "Environments"], ["run_ms", "Run"], ["send_ms", "Outputs"], ["price_ms", "Price"]];
+
+/** What the job would cost at each place that could run it; the cheapest first. */
+function costsOf(agents) {
+    const priced = agents.filter(a => a.cost);
+    const columns = TERMS.filter(([name]) => priced.some(a => a.cost[name])).map(([name, title]) => ({title, class: "number", cell: a => a.cost[name] ? duration(a.cost[name]) : "–", sort: a => a.cost[name]}));
+    const rows = table({caption: "What it would take at each place; the smallest sum is chosen", key: a => `${a.name}/${a.queue}`, columns: [
+        {title: "Place", cell: a => said(`${a.queue}@${a.name}`)}, ...columns,
+        {title: "In all", class: "number", cell: a => duration(a.cost.total_ms), sort: a => a.cost.total_ms},
+    ]});
+    rows.update([...priced].sort((a, b) => a.cost.total_ms - b.cost.total_ms));
+    return priced.length ? h("details", {}, h("summary", {}, "Cost at each place"), rows.element) : null;
+}
+
+/** The points that give an idle job its place in the order. */
+function orderOf(p) {
+    const rows = table({caption: p.ahead === 1 ? "1 job goes before it" : `${number(p.ahead)}${p.ahead_more ? " or more" : ""} jobs go before it`, key: c => c.name, columns: [
+        {title: "Of", cell: c => said(c.name.replace("_", " "))}, {title: "Points", class: "number", cell: c => number(Math.round(100 * c.points) / 100), sort: c => c.points},
+        {title: "For", class: "wide", cell: c => [said(c.of), `: ${number(Math.round(100 * c.value) / 100)}`]},
+    ]});
+    rows.update([...p.components, {name: "sum", points: p.total, of: "all of them", value: p.total}]);
+    return h("details", {}, h("summary", {}, "Its place in the order"), rows.element);
 }
 
 function adOf(ad) {
@@ -148,22 +194,21 @@ export async function job(root, page) {
     const id = page.route.id, base = `/v1/jobs/${encodeURIComponent(id)}`;
     const head = h("div", {}), why = h("div", {}), path = h("div", {}), log = h("div", {}), used = h("div", {}), kept = h("div", {}), all = h("div", {});
     const buttons = actions(page, () => [id], () => look());
-    const printed = output(page, id);
+    const usedNow = usageNow(), printed = output(page, id, (u, attempt) => {
+        measured = u;
+        usedNow.measured(u, attempt);
+        drawUsed();
+    });
     const request = id.split(".")[0];
-    let state = null, ended = false;
+    let state = null, ended = false, shown = null, measured = null;
 
     root.append(h("p", {class: "crumbs"}, h("a", {href: "#/requests"}, "Requests"), " › ", h("a", {href: `#/requests/${encodeURIComponent(request)}`}, `Request ${clean(request)}`)),
-        h("h1", {}, "Job ", said(id)), head, buttons.element, section("Why", why), section("Where", path), printed.element, kept, section("Resources", used),
+        h("h1", {}, "Job ", said(id)), head, buttons.element, section("Why", why), section("Where", path), printed.element, kept, section("Resources", used, usedNow.element),
         section("What happened", log), section("Attributes", all));
     page.title(`Job ${id}`);
 
-    async function look() {
-        const j = await get(base, page.signal);
-        const [w, p, l] = await Promise.all(["why", "path", "log"].map(what => get(`${base}/${what}`, page.signal).catch(e => {
-            if (e.name === "AbortError") throw e;
-            return null; // of a job that is only in history some are not there
-        })));
-        const s = jobState(j);
+    function drawHead() {
+        const {j, w} = shown, s = jobState(j);
         head.replaceChildren(h("p", {class: "state-line"}, badge(s), j.unreachable ? [" ", badge("unreachable", "unreachable: "), said(j.unreachable)] : null,
             j.hold_reason && j.state === "held" ? [" ", said(j.hold_reason)] : null), facts(
             ["Command", said(`${j.cmd || ""} ${j.args || ""}`, {class: "said code"})], ["Owner", said(j.owner)],
@@ -171,11 +216,26 @@ export async function job(root, page) {
             ["Ended", j.ended_ms && when(j.ended_ms)], ["Ran", j.started_ms && duration((j.ended_ms || Date.now()) - j.started_ms)],
             ["Starts", j.starts > 1 ? number(j.starts) : null],
             ["Exit", j.exit_signal ? `signal ${j.exit_signal}` : j.exit_code !== null && j.exit_code !== undefined ? `code ${j.exit_code}` : null],
-            ["Start expected", w?.eta_start_ms && when(w.eta_start_ms)], ["End expected", w?.eta_end_ms && !over(j) && between(w)]));
-        why.replaceChildren(...(w ? whyOf(w).flat(2).filter(Boolean) : [h("p", {}, "Nothing more is known.")]));
+            ["Start expected", w?.eta_start_ms && !j.started_ms && when(w.eta_start_ms)], ["End expected", w?.eta_end_ms && !over(j) && between(w)]));
+    }
+
+    function drawUsed() {
+        const j = shown?.j;
+        if (j) used.replaceChildren(usage(j.ad || {}, j.state === "running" && measured ? {...measured, wall_ms: Date.now() - j.started_ms} : null));
+    }
+
+    async function look() {
+        const j = await get(base, page.signal);
+        const [w, p, l, order] = await Promise.all(["why", "path", "log", ...j.state === "idle" ? ["priority"] : []].map(what => get(`${base}/${what}`, page.signal).catch(e => {
+            if (e.name === "AbortError") throw e;
+            return null; // of a job that is only in history some are not there
+        })));
+        shown = {j, w};
+        drawHead();
+        why.replaceChildren(...(w ? [...whyOf(w), costsOf(w.agents), order && orderOf(order)].flat(2).filter(Boolean) : [h("p", {}, "Nothing more is known.")]));
         if (p) path.replaceChildren(pathOf(p));
         if (l) log.replaceChildren(logOf(l));
-        used.replaceChildren(usage(j.ad || {}));
+        drawUsed();
         all.replaceChildren(adOf(j.ad || {}));
         buttons.enable(!over(j));
         if (over(j) && !kept.firstChild) {
@@ -194,6 +254,7 @@ export async function job(root, page) {
             return null;
         });
         if (p) path.replaceChildren(pathOf(p));
+        if (shown && !ended) drawHead(); // how long it has run
     }
     await look();
     page.every(5000, lookWhere);

@@ -34,7 +34,7 @@ export async function places(root, page) {
         {title: "Runs", class: "number", cell: r => number(r.agent.running), sort: r => r.agent.running},
         {title: "Completed", class: "number", cell: r => number(r.agent.completed), sort: r => r.agent.completed},
         {title: "Queues", class: "wide", cell: r => h("ul", {class: "queues"}, r.agent.queues.map(queueLine))},
-        ...page.isOperator ? [{title: "Change", cell: r => r.agent.revoked ? "–" : r.agent.drained
+        ...page.isOperator ? [{title: "Change", cell: r => r.agent.revoked || !r.agent.state ? "–" : r.agent.drained
             ? h("button", {type: "button", "data-action": "resume", "aria-label": `Resume ${r.agent.name}`, onclick: () => resume(r.agent.name)}, "Resume")
             : h("button", {type: "button", "data-action": "drain", "aria-label": `Drain ${r.agent.name}`, onclick: () => drain(r.agent.name)}, "Drain")}] : [],
     ]});
@@ -59,6 +59,9 @@ export async function places(root, page) {
         const [agents, nodes] = await Promise.all([get("/v1/agents", page.signal), get("/v1/nodes", page.signal)]);
         const byName = new Map(nodes.nodes.map(n => [n.name, n]));
         const rows = agents.agents.map(agent => ({agent, node: byName.get(agent.name), state: stateOf(agent, byName.get(agent.name))}));
+        const joined = new Set(agents.agents.map(a => a.name));
+        for (const node of nodes.nodes) // machines that are being started, or never came
+            if (!joined.has(node.name) && node.state !== "retired") rows.push({agent: {name: node.name, queues: [], running: 0, completed: 0}, node, state: node.state});
         rows.sort((a, b) => (RANK[a.state] ?? 9) - (RANK[b.state] ?? 9) || (a.agent.name < b.agent.name ? -1 : 1));
         list.update(rows);
     }

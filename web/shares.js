@@ -26,11 +26,24 @@ export async function shares(root, page) {
         {title: "Owner", class: "name", cell: u => said(u.owner), sort: u => u.owner},
         {title: "Bytes", class: "number", cell: u => bytes(u.bytes), sort: u => u.bytes}, {title: "At most", class: "number", cell: u => u.max ? bytes(u.max) : "–", sort: u => u.max},
     ]});
-    root.append(h("h1", {}, "Shares and limits"), accounts.element, limits.element, spool.element);
+    const bank = table({caption: "Accounts in the bank, in credits", empty: "You are a member of no account.", key: a => a.name, columns: [
+        {title: "Account", class: "name", cell: a => [said(a.name), a.description ? h("div", {class: "small"}, said(a.description)) : null], sort: a => a.name},
+        {title: "To spend", class: "number", cell: a => number(a.available), sort: a => a.available},
+        {title: "Balance", class: "number", cell: a => number(a.balance), sort: a => a.balance},
+        {title: "Held for jobs", class: "number", cell: a => number(a.held), sort: a => a.held},
+        {title: "Charged", class: "number", cell: a => number(a.charged), sort: a => a.charged},
+        {title: "Refunded", class: "number", cell: a => number(a.refunded), sort: a => a.refunded},
+        {title: "State", cell: a => a.unpaid ? badge("problem", `${number(a.unpaid)} unpaid`) : a.available > 0 ? badge("idle", "in credit") : badge("busy", "empty")},
+        {title: "You are", cell: a => said(a.role)},
+    ]});
+    const books = h("div", {hidden: true}, bank.element);
+    root.append(h("h1", {}, "Shares and limits"), books, accounts.element, limits.element, spool.element);
 
     async function look() {
-        const [a, l] = await Promise.all([get("/v1/accounts", page.signal), get("/v1/limits", page.signal)]);
+        const [a, l, b] = await Promise.all(["/v1/accounts", "/v1/limits", "/v1/bank"].map(path => get(path, page.signal)));
         const full = x => x.max !== null && x.used >= x.max;
+        books.hidden = !b.on && b.accounts.length === 0;
+        bank.update(b.accounts);
         accounts.update(a.accounts);
         limits.update([...l.limits].sort((x, y) => full(y) - full(x) || (y.waiting || 0) - (x.waiting || 0)));
         spool.update(l.spool || []);

@@ -307,6 +307,48 @@ def test_a_job_says_what_it_waits_for(served, page):
     served.cli("rm", str(second), str(first))
 
 
+def test_a_job_shows_what_it_uses(served, page):
+    """Processors and memory are drawn from when the page was opened; an answer has them, too."""
+    go = os.path.join(served.work, "enough")
+    request = served.submit(sh(f"x=$(head -c 30000000 /dev/zero | tr '\\0' x); while [ ! -e {go} ]; do :; done", request_memory="200 MB"))
+    served.wait_state(f"{request}.0", "running")
+    used = wait_until(lambda: (u := served.api("GET", f"/v1/jobs/{request}.0/output?timeout_ms=100").get("used")) and u["memory_bytes"] > 30e6 and u["cpu_ms"] and u)
+    assert used["memory_bytes"] < 200e6
+    page.go(f"#/jobs?id={request}")
+    page.click("table a[href*='jobs/']")
+    page.shows("Processors in use", ".charts", 120)
+    page.shows("Memory in use, MiB", ".charts")
+    page.until(lambda: 0 < float(re.search(r"used ([0-9.]+) now", page.there(".charts svg[role=img]").get_attribute("aria-label"))[1]) < 1.5)
+    served.write("enough", "")
+    served.wait(request)
+
+
+def test_a_job_says_what_places_cost_and_what_goes_before_it(served, page):
+    first = served.submit(sh("true", priority="3", requirements="TARGET.Never isnt undefined"))
+    busy = served.submit(sh("sleep 30", queue="queue 20"))
+    waits = f"{busy}.19"
+    page.go(f"#/jobs/{waits}")
+    page.click("summary")
+    for element in page.all("details summary"):
+        if element.text in ("Cost at each place", "Its place in the order"):
+            element.click()
+    page.shows("fair share", "section[aria-label=Why]")
+    page.shows("jobs go before it", "section[aria-label=Why]")
+    page.shows("In all", "section[aria-label=Why]")
+    served.cli("rm", str(first), str(busy))
+
+
+def test_accounts_in_the_bank(served, page):
+    page.go("#/shares")
+    page.shows("Accounts and users")
+    assert "credits" not in page.text()
+    served.cli("bank", "account", "lab", "--new", "--member", "*@local=user")
+    served.cli("bank", "deposit", "lab", "1250")
+    page.shows("Accounts in the bank, in credits")
+    page.shows("1,250")
+    page.shows("in credit")
+
+
 def test_submit_by_form_with_a_file(served, page):
     given = served.write("given.txt", "of the user\n")
     page.go("#/submit")

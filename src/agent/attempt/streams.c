@@ -51,18 +51,32 @@ bool streams_are_followed(const struct attempt *at)
 
 /* ---- answers */
 
+/* What the attempt's present step has used so far. */
+static void add_usage(const struct followed *f, struct streams_answer *answer)
+{
+        struct cgroup_usage u;
+
+        if (!f->at || f->over || f->exec.number || !f->at->cgroup || f->at->state != ATTEMPT_RUNNING)
+                return;
+        cgroup_usage(f->at->cgroup, &u);
+        answer->cpu_ms = u.cpu_user_ms + u.cpu_system_ms;
+        answer->memory_bytes = u.memory_now_bytes;
+}
+
 static void reply_streams(const struct question *q, const uint64_t offset[2], const struct str bytes[2],
                           bool over)
 {
         const struct followed_exec *x = &q->of->exec;
+        struct streams_answer answer = {.serial = q->m.serial,
+                                        .bytes = {bytes[0], bytes[1]},
+                                        .offset = {offset[0], offset[1]},
+                                        .over = over,
+                                        .signaled = over && x->signaled,
+                                        .exit_code = over ? x->exit_code : 0,
+                                        .error = over ? x->error : NULL};
 
-        outbox_streams(q->of->a, &(struct streams_answer){.serial = q->m.serial,
-                                                          .bytes = {bytes[0], bytes[1]},
-                                                          .offset = {offset[0], offset[1]},
-                                                          .over = over,
-                                                          .signaled = over && x->signaled,
-                                                          .exit_code = over ? x->exit_code : 0,
-                                                          .error = over ? x->error : NULL});
+        add_usage(q->of, &answer);
+        outbox_streams(q->of->a, &answer);
 }
 
 static void answer_nothing(const struct question *q)

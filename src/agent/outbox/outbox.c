@@ -342,6 +342,8 @@ void outbox_streams(struct agent *a, const struct streams_answer *s)
         m.unknown = s->unknown;
         m.signaled = s->signaled;
         m.exit_code = s->exit_code;
+        m.cpu_ms = s->cpu_ms;
+        m.memory_bytes = s->memory_bytes;
         if (s->error)
                 m.error = (char *)(uintptr_t)s->error;
         to.kind_case = DROVER__TO_SERVER__KIND_STREAMS;

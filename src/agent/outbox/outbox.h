@@ -31,6 +31,7 @@ struct streams_answer {      /* to a question about streams, or to a command bes
         bool signaled;       /* with `over`: the command was ended by a signal */
         int32_t exit_code;   /* with `over`: the command's; or the signal's number */
         const char *error;   /* why a command was not started or has no end of its own; NULL: nothing */
+        uint64_t cpu_ms, memory_bytes; /* what the attempt has used so far, and uses now; 0: not known */
 };
 void outbox_streams(struct agent *a, const struct streams_answer *s);
 

@@ -553,9 +553,10 @@ const char *const *cgroup_dirs(const struct cgroup *cg)
 void cgroup_usage(struct cgroup *cg, struct cgroup_usage *ret)
 {
         struct cgroup_usage u = {0};
-        uint64_t peak = number_of(cg->fds[FILE_MEMORY_PEAK]);
+        uint64_t peak = number_of(cg->fds[FILE_MEMORY_PEAK]), now = number_of(cg->fds[FILE_MEMORY_NOW]);
 
         u.memory_peak_bytes = peak > cg->memory_base ? peak - cg->memory_base : 0;
+        u.memory_now_bytes = now > cg->memory_base ? now - cg->memory_base : 0;
         cpu_times(cg, &u.cpu_user_ms, &u.cpu_system_ms);
         u.cpu_user_ms -= cg->user_base < u.cpu_user_ms ? cg->user_base : u.cpu_user_ms;
         u.cpu_system_ms -= cg->system_base < u.cpu_system_ms ? cg->system_base : u.cpu_system_ms;

@@ -30,6 +30,7 @@ struct cgroup_limits {
 
 struct cgroup_usage {
         uint64_t memory_peak_bytes; /* since cgroup_get; 0 when not known */
+        uint64_t memory_now_bytes;  /* likewise, what cgroup_get found in the slot left out */
         uint64_t cpu_user_ms, cpu_system_ms;
         uint64_t oom_kills; /* processes killed for want of memory since cgroup_get */
         bool limit_hit;     /* memory was refused at the limit since cgroup_get */

@@ -353,7 +353,7 @@ static struct bank_account *payer(struct core *c, struct str owner, const struct
         else if (!a)
                 err_set(why, 0,
                         "the bank has no account for jobs of " STR_FMT
-                        " that name none: set accounting_group to one of which he is a member",
+                        " that name none: set accounting_group to an account with this user as a member",
                         STR_ARG(owner));
         else if (bank_role_of(a, owner) == BANK_ROLE_NONE) {
                 err_set(why, 0,

@@ -364,6 +364,8 @@ static void set_streams(struct command *c, const Drover__Streams *m)
                 .signaled = m->signaled,
                 .exit_code = m->exit_code,
                 .input_next = m->input_next,
+                .cpu_ms = amount(m->cpu_ms),
+                .memory_bytes = amount(m->memory_bytes),
         };
 }
 

@@ -139,6 +139,7 @@ struct command_streams { /* stdout and stderr of a running job */
         struct str bytes[2], error;
         bool over, unknown, signaled;
         int32_t exit_code;
+        int64_t cpu_ms, memory_bytes; /* 0: not known */
 };
 
 struct command_chirp { /* see Chirp of wire/drover.proto */

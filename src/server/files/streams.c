@@ -228,6 +228,8 @@ void streams_answer(struct server *s, struct command *c, struct agent *a)
         q->chunk.signaled = said->signaled;
         q->chunk.exit_code = said->exit_code;
         q->chunk.input_next = said->input_next;
+        q->chunk.cpu_ms = said->cpu_ms;
+        q->chunk.memory_bytes = said->memory_bytes;
         q->chunk.unknown = said->unknown;
         streams_answered(s, said->serial, q);
 }
@@ -263,6 +265,8 @@ bool streams_take(struct server *s, uint64_t number, struct streams_chunk *ret)
         ret->signaled = q->chunk.signaled;
         ret->exit_code = q->chunk.exit_code;
         ret->input_next = q->chunk.input_next;
+        ret->cpu_ms = q->chunk.cpu_ms;
+        ret->memory_bytes = q->chunk.memory_bytes;
         ret->unknown = q->chunk.unknown;
         ret->away = q->chunk.away;
         streams_drop(s, number);

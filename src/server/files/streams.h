@@ -68,6 +68,7 @@ struct streams_chunk {
         bool signaled;       /* a signal ended the command */
         int32_t exit_code;   /* exit code or, if signaled, the signal's number */
         uint64_t input_next; /* offset of the first byte of a command's input that was not accepted */
+        int64_t cpu_ms, memory_bytes; /* used by the attempt so far, and now; 0: not known */
 };
 void streams_chunk_deinit(struct streams_chunk *c);
 /* Returns whether the question was answered; if so, fills the chunk and forgets the question. */

@@ -82,6 +82,13 @@ static void output_write_reply(struct server *s, struct call *c)
         for (int k = 0; k < 2; k++)
                 if (x->wanted[k])
                         write_stream(&j, names[k], x->chunk.offset[k], buf_view(&x->chunk.bytes[k]));
+        if (x->chunk.memory_bytes) {
+                json_key(&j, "used");
+                json_open(&j, '{');
+                json_kint(&j, "cpu_ms", x->chunk.cpu_ms);
+                json_kint(&j, "memory_bytes", x->chunk.memory_bytes);
+                json_close(&j, '}');
+        }
         json_kbool(&j, "over", x->over);
         json_kbool(&j, "ended", x->ended);
         if (x->exec && x->over)
