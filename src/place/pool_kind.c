@@ -7,8 +7,8 @@ static const char *const left_out[] = {
         /* names, and what a queue says of itself */
         "MyType", "TargetType", "Name", "Machine", "AgentName", "QueueName", "Runner", "QueueType", "Tags",
         "SearchOrder", "Price", "FileSystemDomain", "UidDomain", "EnforcedLimits", "PullPolicy",
-        "DroverServer", "DroverTag", "Rank", "Requirements", "CloseWhen", "DrainWhen", "HasFileTransfer",
-        "CondorVersion", "Leaving", "TakesUnknownTimes",
+        "DroverServer", "DroverTag", "Rank", "Requirements", "CloseWhen", "DrainWhen", "DrainWithin",
+        "NotifyWhen", "HasFileTransfer", "CondorVersion", "Leaving", "TakesUnknownTimes",
         /* load and hour */
         "State", "Activity", "LoadAvg", "TotalLoadAvg", "CpuIsBusy", "KeyboardIdle", "ConsoleIdle",
         "MyCurrentTime", "Running", "JobsMax", "Nodes", "QueueWait", "QueueWaitUnknown", "StagingFailures",

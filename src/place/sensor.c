@@ -111,3 +111,35 @@ void sensor_attributes(const char *sensor, struct str text, struct buf *out, siz
         }
         *ret_bad = bad;
 }
+
+/* Returns the length of the value at the front, which a semicolon follows; in a text there may be others. */
+static size_t value_length(struct str s)
+{
+        bool quoted = s.n && s.p[0] == '"';
+        size_t n = quoted;
+
+        while (n < s.n && s.p[n] != (quoted ? '"' : ';'))
+                n += quoted && s.p[n] == '\\' ? 2 : 1;
+        return n + quoted < s.n ? n + quoted : s.n;
+}
+
+bool sensor_next_number(struct str *attributes, struct str *ret_name, double *ret_value)
+{
+        while (str_trim(*attributes).n) {
+                ptrdiff_t equals = str_find(*attributes, '=');
+                struct str name = str_trim(str_head(*attributes, equals < 0 ? 0 : (size_t)equals)), value;
+                struct str rest = str_trim(str_skip(*attributes, (size_t)equals + 1));
+                double number;
+
+                value = str_head(rest, value_length(rest));
+                *attributes = str_skip(rest, value.n + 1);
+                if (str_eqz(value, "true") || str_eqz(value, "false"))
+                        number = str_eqz(value, "true");
+                else if (str_to_double(value, &number) != 0)
+                        continue;
+                *ret_name = name;
+                *ret_value = number;
+                return true;
+        }
+        return false;
+}

@@ -21,3 +21,6 @@ bool sensor_attribute(const char *sensor, struct str line, struct buf *out);
 /* Appends the attributes of all lines, up to SENSOR_ATTRIBUTES_MAX. *ret_bad: number of malformed lines;
  * empty lines and comments (#) are not counted. */
 void sensor_attributes(const char *sensor, struct str text, struct buf *out, size_t *ret_bad);
+/* Takes the next number, true (1) or false (0) from the front of such attributes, and passes over texts.
+ * Returns false at their end. */
+bool sensor_next_number(struct str *attributes, struct str *ret_name, double *ret_value);

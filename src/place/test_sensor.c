@@ -70,11 +70,38 @@ static void a_text_has_a_bound(void **state)
         assert_true(str_starts(buf_view(&out), STR("sA = 1; sB0 = 0; ")));
 }
 
+/* Numbers are found behind texts, whatever these contain. */
+static void test_numbers(void **state)
+{
+        BUF_CLEANUP struct buf out = {0};
+        struct str rest, name;
+        double value;
+        size_t bad;
+
+        (void)state;
+        sensor_attributes("S",
+                          STR("A = -1.5e2\nB = say \"x\"; SC = 7\nD = true\nE = \"\\\"\nF = 0\nG = false\n"),
+                          &out, &bad);
+        rest = buf_view(&out);
+        assert_true(sensor_next_number(&rest, &name, &value));
+        assert_true(str_eqz(name, "SA") && value > -151 && value < -149);
+        assert_true(sensor_next_number(&rest, &name, &value));
+        assert_true(str_eqz(name, "SD") && value > 0.5);
+        assert_true(sensor_next_number(&rest, &name, &value));
+        assert_true(str_eqz(name, "SF") && value < 0.5);
+        assert_true(sensor_next_number(&rest, &name, &value));
+        assert_true(str_eqz(name, "SG") && value < 0.5);
+        assert_false(sensor_next_number(&rest, &name, &value));
+        rest = STR_NONE;
+        assert_false(sensor_next_number(&rest, &name, &value));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(lines_become_attributes),
                 cmocka_unit_test(a_text_has_a_bound),
+                cmocka_unit_test(test_numbers),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -272,7 +272,7 @@ def test_ads(site, what):
 
 PATTERN = f'regexp("(?:a?){{12}}[bc]d", "{"a" * 100}d")'
 ASKED = ("Cpus", "Memory", "Disk", "TotalCpus", "TotalMemory", "QueueWait", "QueueWaitUnknown", "Price", "Speed", "SearchOrder", "Unreachable",
-         "WhyClosed", "NodeFailed", "NodeBootId", "NodeProviderId", "NodeImage", "NodeSize", "NodePrice", "DrainWhen", "CloseWhen", "Leaving", "Tags")
+         "WhyClosed", "NodeFailed", "NodeBootId", "NodeProviderId", "NodeImage", "NodeSize", "NodePrice", "DrainWhen", "CloseWhen", "NotifyWhen", "Leaving", "Tags")
 
 
 def test_offers_that_take_long_to_read(request):

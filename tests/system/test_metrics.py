@@ -170,14 +170,19 @@ def test_an_agent_has_numbers_of_its_own(instance):
     """Of its queues, and of itself; before the server has answered, and when it is gone."""
     port = free_port()
     server = instance.server()
-    agents.start(instance, f"metrics: 127.0.0.1:{port}\nqueues:\n  - {{name: one, attributes: Rack = 1}}\n  - {{name: two, attributes: Rack = 2}}\n")
+    sensor = os.path.join(instance.work, "sensor")
+    instance.write("sensor", "#!/bin/sh\necho Free = 12.5\necho Good = true\necho 'Say = a; sFree = 3'\n", mode=0o755)
+    agents.start(instance, f"metrics: 127.0.0.1:{port}\nsensors: {{s: {{command: {sensor}, interval: 1s}}}}\nhealth: {{command: /bin/true}}\nqueues:\n  - {{name: one, attributes: Rack = 1}}\n  - {{name: two, attributes: Rack = 2}}\n")
     agents.queues(instance, 2)
     instance.run(sh("exit 0", requirements="TARGET.Rack == 1", queue="queue 3"))
     instance.run(sh("exec sleep 600", requirements="TARGET.Rack == 2", allowed_execute_duration="1"), code=3)
     runs = instance.submit(sh("exec sleep 600", requirements="TARGET.Rack == 1", request_memory="64M"))
     instance.wait_state(f"{runs}.0", "running")
+    wait_until(lambda: "drover_agent_sensor{" in agent_says(port))
     text = agent_says(port)
     samples, types = parse(text)
+    assert value(samples, "drover_agent_sensor", sensor="s", attribute="sFree") == 12.5 and value(samples, "drover_agent_healthy") == 1
+    assert value(samples, "drover_agent_sensor", sensor="s", attribute="sGood") == 1 and text.count("drover_agent_sensor{") == 2
     assert subprocess.run(["promtool", "check", "metrics"], input=text, text=True, capture_output=True, check=False).stdout == ""
     assert value(samples, "drover_agent_connected") == 1 and value(samples, "drover_agent_journal_writable") == 1
     assert value(samples, "drover_agent_attempts", queue="one", state="running") == 1

@@ -5,10 +5,12 @@ import http.server
 import json
 import os
 import re
+import signal
 import threading
 
 import pytest
 
+import agents
 from drover import parent, processes, sh, wait_until
 from test_hostile_expressions import takes_less, texts, TEXT
 
@@ -355,3 +357,47 @@ def test_default_form_of_logs(instance):
     assert first["Cluster"] == r and first["EventTime"].endswith("Z")
     wait_until(lambda: instance.exists("b.log") and "Job terminated" in instance.read("b.log"))
     assert re.match(r"000 \(\S+\) \d\d/\d\d \d\d:\d\d:\d\d Job", instance.read("b.log"))
+
+
+def test_nodes_that_drain_or_report(instance, box, receiver):
+    """An admin is told by mail and web hook, once for each change, also by a server that was killed; of an order nobody is told."""
+    with open(os.path.join(instance.dir, "droverd.yaml"), "a", encoding="utf-8") as f:
+        f.write(f"  hooks: ['127.0.0.1:{receiver.port}']\n  nodes: [admin@example.org, 'http://127.0.0.1:{receiver.port}/nodes']\n")
+    server = instance.server()
+    instance.write("free", "50")
+    sensor = os.path.join(instance.work, "scratch")
+    instance.write("scratch", f"#!/bin/sh\necho Free = $(cat {instance.work}/free)\n", mode=0o755)
+    agents.start(instance, f"sensors:\n  s: {{command: {sensor}, interval: 1s, timeout: 5s}}\nnotify_when: sFree < 10\ndrain_when: sFree < 5\n")
+    agents.queues(instance, 1)
+    instance.cli("node", "drain", "n1", "-r", "mine")
+    instance.cli("node", "resume", "n1")
+    instance.write("free", "7")
+    wait_until(lambda: receiver.got)
+    server.stop(signal.SIGKILL)
+    server = instance.server()
+    instance.write("free", "70")
+    wait_until(lambda: instance.json("node", "show", "n1")["reason"] == "its notify_when is not true any more")
+    instance.write("free", "3")
+    wait_until(lambda: instance.json("node", "show", "n1")["state"] == "drained")
+
+    def told():
+        return [(n["node"], n["state"], n["by"], n["reason"]) for _, _, body in receiver.got for n in body["nodes"]]
+
+    report = ("n1", "in trouble", "the node", "its notify_when is true: (sFree < 10)")
+    drains = ("n1", "draining", "the node", "its drain_when is true: (sFree < 5)")
+    wait_until(lambda: drains in told())
+    assert told().count(drains) == 1 and set(told()) <= {report, drains}
+    assert {path for path, _, _ in receiver.got} == {"/nodes"} and all("owner" not in body and "jobs" not in body for _, _, body in receiver.got)
+    wait_until(lambda: any("Node n1 is draining" in text_of(m) for m in box.mails()))
+    first = next(m for m in box.mails() if "Node n1 is in trouble" in text_of(m))
+    assert first["To"] == "admin@example.org" and "sFree < 10" in text_of(first) and "drover node show" in text_of(first)
+
+
+@pytest.mark.parametrize("nodes, word", [
+    ("a b", "a b"), ("http://elsewhere.example/x", "elsewhere.example"), ("ftp://x/y", "ftp"), ("admin@example.org", "an address of mail needs a mailer")])
+def test_addresses_that_cannot_be(instance, nodes, word):
+    configure(instance, f"notify:\n  hooks: ['127.0.0.1:1']\n  nodes: ['{nodes}']\n")
+    server = instance.start("droverd", "--dir", instance.dir)
+    wait_until(lambda: not server.running())
+    instance.daemons.remove(server)
+    assert word in server.output() and "droverd.yaml:" in server.output()

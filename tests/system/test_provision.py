@@ -334,6 +334,8 @@ def test_a_drained_machine_ends_with_the_month(instance):
     wait_until(lambda: nodes(instance, "retired"), 60)
     assert nodes(instance)[0]["reason"] == "the budget of the month is spent"
     assert plan(instance)["spent_month"] <= 0.01
+    samples = dict(line.rsplit(" ", 1) for line in instance.call("GET", "/metrics")[1].decode().splitlines() if line and line[0] != "#")
+    assert float(samples["drover_provision_budget"]) == 0.01 and 0 < float(samples["drover_provision_spent"]) <= 0.01
     wait_until(lambda: not machines(instance))
 
 

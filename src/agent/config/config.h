@@ -30,8 +30,9 @@ struct config_queue {
         uint64_t jobs_max, queued_max;                 /* 0: limited by the resources only */
         uint64_t walltime_max_ms;                      /* 0: none */
         bool closed;                                   /* accepts no more jobs */
-        char *close_when, *drain_when;                 /* expressions over the queue's ad; NULL: none */
-        struct config_list resources;                  /* lines for devices_add, or "GPUs found" */
+        char *close_when, *drain_when, *notify_when;   /* expressions over the queue's ad; NULL: none */
+        uint64_t drain_within_ms;     /* how long jobs go on when drain_when is true; 0: to their end */
+        struct config_list resources; /* lines for devices_add, or "GPUs found" */
         char *requirements, *rank, *attributes;
         struct pull_policy pull_policy;
         struct config_list environment; /* "NAME value": variables of its jobs, unless the job sets them */

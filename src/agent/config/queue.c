@@ -35,6 +35,8 @@ static const struct setting table[] = {
         {"close_when", SETTING_TEXT, Q(close_when), "EXPRESSION",
          "over the queue's own ad: true, it takes no jobs"},
         {"drain_when", SETTING_TEXT, Q(drain_when), "EXPRESSION", "likewise: true, the machine is drained"},
+        {"drain_within", SETTING_TIME, Q(drain_within_ms), "TIME", "that jobs may go on then; to their end"},
+        {"notify_when", SETTING_TEXT, Q(notify_when), "EXPRESSION", "likewise: true, an admin is told"},
         {"rank", SETTING_TEXT, Q(rank), "EXPRESSION", "of jobs, as TARGET: larger is taken first"},
         {"wish", SETTING_LIST, Q(wishes), "WORD",
          "for jobs with small-input, short-run or large-memory first; again for another"},
@@ -171,6 +173,8 @@ static int check_ad(const struct config_queue *q, struct err *err)
         int r = check_trigger("close_when", q->close_when, err);
         if (r == 0)
                 r = check_trigger("drain_when", q->drain_when, err);
+        if (r == 0)
+                r = check_trigger("notify_when", q->notify_when, err);
         return r == 0 ? offer_check(&p, err) : r;
 }
 

@@ -4,9 +4,11 @@
 
 #include "agent/model/queue.h"
 #include "agent/queue/queues.h"
+#include "agent/queue/sensors.h"
 #include "agent/transfer/cache.h"
 #include "agent/transfer/movers.h"
 #include "base/format/exposition.h"
+#include "base/mem.h"
 #include "base/system/clock.h"
 #include "base/system/log.h"
 #include "ev/http.h"
@@ -55,6 +57,25 @@ static void write_queues(const struct agent *a, struct buf *out)
                              a->queues[i]->backend->ready && !a->queues[i]->backend->unreachable);
 }
 
+static void add_sensor(void *arg, const char *sensor, struct str attribute, double value)
+{
+        MEM_CLEANUP char *name = str_dupz(attribute);
+
+        exposition_value(arg, "drover_agent_sensor",
+                         (struct exposition_label[]){{"sensor", sensor}, {"attribute", name}, {NULL, NULL}},
+                         value);
+}
+
+static void write_sensors(const struct agent *a, struct buf *out)
+{
+        exposition_family(out, "drover_agent_sensor", "gauge",
+                          "What the site's sensors report, if it is a number, or true (1) or false (0).");
+        sensors_numbers(a, add_sensor, out);
+        if (sensors_health(a) >= 0)
+                exposition_gauge(out, "drover_agent_healthy", "0: the health check fails.",
+                                 sensors_health(a));
+}
+
 static void write_committed(const struct agent *a, struct buf *out)
 {
         static const struct {
@@ -97,6 +118,7 @@ static void write_agent(struct agent *a, struct buf *out)
                          "0: the journal cannot be written, and no job is taken.", a->journal_error == 0);
         write_queues(a, out);
         write_committed(a, out);
+        write_sensors(a, out);
         exposition_gauge(out, "drover_agent_cache_bytes", "Inputs that are kept.",
                          (double)cache_bytes(a->cache));
         exposition_gauge(out, "drover_agent_cache_limit_bytes", "Inputs that may be kept.",

@@ -60,6 +60,11 @@ static void extra_attributes(const struct queue *q, struct buf *out)
                 buf_printf(out, "CloseWhen = (%s); ", c->close_when);
         if (c->drain_when)
                 buf_printf(out, "DrainWhen = (%s); ", c->drain_when);
+        if (c->drain_when && c->drain_within_ms)
+                buf_printf(out, "DrainWithin = %llu; ",
+                           (unsigned long long)(c->drain_within_ms + 999) / 1000);
+        if (c->notify_when)
+                buf_printf(out, "NotifyWhen = (%s); ", c->notify_when);
         if (c->attributes)
                 buf_addz(out, c->attributes);
 }

@@ -335,3 +335,25 @@ void sensors_advertise(struct agent *a, struct buf *out)
         if (all && all->unwell)
                 add_fact(out, "NodeFailed", str_of(all->unwell));
 }
+
+void sensors_numbers(const struct agent *a,
+                     void (*fn)(void *arg, const char *sensor, struct str attribute, double value), void *arg)
+{
+        const struct sensors *all = a->sensors;
+
+        for (size_t i = 0; all && i < all->n; i++) {
+                const struct sensor *s = &all->v[i];
+                struct str rest = is_fresh(s) ? buf_view(&s->said) : STR_NONE, name;
+                double value;
+
+                while (sensor_next_number(&rest, &name, &value))
+                        fn(arg, s->config->name, name, value);
+        }
+}
+
+int sensors_health(const struct agent *a)
+{
+        const struct sensors *all = a->sensors;
+
+        return !all || !all->n || !is_health(&all->v[all->n - 1]) ? -1 : !all->unwell;
+}

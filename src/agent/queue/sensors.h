@@ -15,3 +15,9 @@ void sensors_close(struct agent *a); /* ends the programs; also if never opened 
 /* Appends attributes for a queue's ad: sensors, NodeFailed while the machine is unhealthy, and facts about
  * the machine. */
 void sensors_advertise(struct agent *a, struct buf *out);
+/* Calls fn for each number that a sensor reports now; names are borrowed. */
+void sensors_numbers(const struct agent *a,
+                     void (*fn)(void *arg, const char *sensor, struct str attribute, double value),
+                     void *arg);
+/* Returns 1, or 0 while the health check fails; -1: there is none. */
+int sensors_health(const struct agent *a);

@@ -11,24 +11,33 @@
 #include "core/model/core_parts.h"
 #include "core/model/pending_match.h"
 
-#define LOOK_MS   1000  /* interval while some node drains or may be silent */
-#define SLICE     1000u /* attempts stopped in one call */
-#define FACTS_MAX 4096u
-#define FACT_MAX  256u
-#define SAYS_MS   1000 /* least time between two events from an agent's statements about its machine */
+#define LOOK_MS      1000  /* interval while some node drains or may be silent */
+#define SLICE        1000u /* attempts stopped in one call */
+#define FACTS_MAX    4096u
+#define FACT_MAX     256u
+#define WITHIN_MAX_S (30 * 86400)
+#define NOTIFY_WHEN  "notify_when"
+#define SAYS_MS      1000 /* least time between two events from an agent's statements about its machine */
 
-/* Emits the move, which must be in the table of moves. */
-static void set_state(struct core *c, struct core_agent *a, enum node_state to, const char *by,
-                      struct str reason, int64_t deadline_ms)
+static void emit_state(struct core *c, const struct core_agent *a, enum node_state to, const char *by,
+                       struct str reason, int64_t deadline_ms, int32_t code)
 {
         struct event e = {.type = EVENT_NODE,
                           .agent = str_of(a->name),
                           .who = str_of(by),
                           .next = to,
                           .reason = reason,
+                          .code = code,
                           .value = deadline_ms};
 
         core_emit(c, &e, NULL);
+}
+
+/* Emits the move, which must be in the table of moves. */
+static void set_state(struct core *c, struct core_agent *a, enum node_state to, const char *by,
+                      struct str reason, int64_t deadline_ms)
+{
+        emit_state(c, a, to, by, reason, deadline_ms, 0);
         for (struct queue *q = a->queues; q; q = q->next) {
                 index_queue_changed(c, q);
                 if (!a->refuses && q->offers && q->jobs_left > 0)
@@ -304,12 +313,16 @@ static char *read_trigger(struct core *c, const struct ad *ad, symbol trigger, c
 void node_word_read(struct core *c, const struct ad *ad, struct node_word *ret)
 {
         struct str why;
+        int64_t within_s;
 
         *ret = (struct node_word){
                 .facts = read_facts(c, ad),
                 .drains = read_trigger(c, ad, c->attr.DrainWhen, "drain_when"),
                 .closes = read_trigger(c, ad, c->attr.CloseWhen, "close_when"),
+                .notifies = read_trigger(c, ad, c->attr.NotifyWhen, NOTIFY_WHEN),
         };
+        if (ret->drains && eval_integer(&c->eval, ad, NULL, c->attr.DrainWithin, &within_s) && within_s > 0)
+                ret->drain_ms = (within_s < WITHIN_MAX_S ? within_s : WITHIN_MAX_S) * 1000;
         if (eval_string(&c->eval, ad, NULL, c->attr.NodeFailed, &why))
                 ret->unwell = str_dupz(str_head(why, CORE_NODE_REASON_MAX));
         if (eval_string(&c->eval, ad, NULL, c->attr.Leaving, &why))
@@ -321,6 +334,7 @@ void node_word_deinit(struct node_word *w)
         free(w->unwell);
         free(w->drains);
         free(w->closes);
+        free(w->notifies);
         free(w->leaves);
         free(w->facts);
 }
@@ -346,6 +360,21 @@ static void look_at_leaving(struct core *c, struct core_agent *a, const char *le
         }
 }
 
+/* The record's reason says that notify_when is true, so that it is reported once, whatever restarts. */
+static void look_at_report(struct core *c, struct core_agent *a, const char *notifies)
+{
+        static const char said[] = "its " NOTIFY_WHEN " is true: ";
+        bool before = a->node.reason && strncmp(a->node.reason, said, sizeof(said) - 1) == 0;
+
+        if (node_state_of(&a->node) != NODE_UP || before == (notifies != NULL) || !may_say(c, a))
+                return;
+        if (notifies)
+                emit_state(c, a, NODE_UP, NODE_BY_NODE, str_of(notifies), 0, NODE_REPORT);
+        else
+                emit_state(c, a, NODE_UP, NODE_BY_NODE, STR("its " NOTIFY_WHEN " is not true any more"), 0,
+                           0);
+}
+
 void nodes_offered(struct core *c, struct core_agent *a, const struct node_word *w)
 {
         look_at_leaving(c, a, w->leaves);
@@ -353,9 +382,11 @@ void nodes_offered(struct core *c, struct core_agent *a, const struct node_word 
         if (w->facts && !str_eqz(str_of(w->facts), a->node.facts ? a->node.facts : "") && may_say(c, a))
                 core_node_facts(c, a->name, str_of(w->facts));
         if (w->drains && node_state_of(&a->node) == NODE_UP && may_say(c, a)) {
-                set_state(c, a, NODE_DRAINING, NODE_BY_NODE, str_of(w->drains), 0);
+                set_state(c, a, NODE_DRAINING, NODE_BY_NODE, str_of(w->drains),
+                          w->drain_ms ? c->now_ms + w->drain_ms : 0);
                 look_soon(c);
         }
+        look_at_report(c, a, w->notifies);
 }
 
 /* ---- by time */

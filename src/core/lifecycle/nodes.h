@@ -13,6 +13,8 @@ void nodes_event(struct core *c, const struct event *e); /* called after a live 
  * whether the queue takes no jobs at present. */
 struct node_word {
         char *unwell, *drains, *closes; /* reason; NULL: not so */
+        char *notifies;                 /* what an admin should know; NULL: nothing */
+        int64_t drain_ms;               /* how long jobs may go on when it drains; 0: to their end */
         char *leaves;                   /* reason why the agent is about to end; NULL: it is not */
         char *facts;                    /* lines of "name=value"; NULL: none */
 };

@@ -178,9 +178,46 @@ static void test_triggers(void **state)
         story_offer(s, "n1", "[" AD "Free = 5; DrainWhen = Free < 10]", 4);
         assert_string_equal(node(s).state_name, "draining");
         assert_string_equal(node(s).reason, "its drain_when is true: Free < 10");
+        assert_int_equal(node(s).deadline_ms, 0);
         story_wait(s, 5000);
         story_offer(s, "n1", "[" AD "Free = 50; DrainWhen = Free < 10]", 4);
         assert_string_equal(node(s).state_name, "draining");
+        replays(s);
+}
+
+/* drain_when with a time for the jobs: what runs then goes back. notify_when is reported once, and again
+ * after it was not true; it forgives no lost jobs. */
+static void test_interruption_and_report(void **state)
+{
+        struct story *s = *state;
+        size_t logged;
+
+        story_offer(s, "n1", "[" AD "Free = 5; NotifyWhen = Free < 10]", 4);
+        assert_string_equal(node(s).state_name, "idle");
+        assert_string_equal(node(s).reason, "its notify_when is true: Free < 10");
+        logged = s->log_count;
+        tick(s, 5000);
+        story_offer(s, "n1", "[" AD "Free = 4; NotifyWhen = Free < 10]", 4);
+        assert_int_equal(s->log_count, logged);
+        tick(s, 5000);
+        story_offer(s, "n1", "[" AD "Free = 40; NotifyWhen = Free < 10]", 4);
+        assert_string_equal(node(s).reason, "its notify_when is not true any more");
+        tick(s, 5000);
+        story_offer(s, "n1", "[" AD "Free = 3; NotifyWhen = Free < 10]", 4);
+        assert_string_equal(node(s).reason, "its notify_when is true: Free < 10");
+        SUBMIT(1, "RequestCpus", "1");
+        core_match(s->core);
+        assert_string_equal(node(s).state_name, "busy");
+        tick(s, 5000);
+        story_offer(s, "n1", "[" AD "Ends = true; DrainWhen = Ends; DrainWithin = 5]", 4);
+        assert_string_equal(node(s).state_name, "draining");
+        assert_int_equal(node(s).deadline_ms, s->now + 5000);
+        FORGET(actions);
+        tick(s, 4000);
+        SAID(actions, "");
+        tick(s, 1000);
+        tick(s, 1000);
+        SAID(actions, "vacate n1 1 0 f1\n");
         replays(s);
 }
 
@@ -205,8 +242,13 @@ static void test_silence(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                STORY(test_orders),   STORY(test_a_deadline), STORY(test_an_agent_that_cannot_decide),
-                STORY(test_triggers), STORY(test_leaving),    STORY(test_silence),
+                STORY(test_orders),
+                STORY(test_a_deadline),
+                STORY(test_an_agent_that_cannot_decide),
+                STORY(test_triggers),
+                STORY(test_interruption_and_report),
+                STORY(test_leaving),
+                STORY(test_silence),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,7 +110,7 @@ void agent_node_move(struct core_agent *a, const struct event *e)
                 n->back = from == NODE_BOOTING ? NODE_UP : from;
         if (from == NODE_BOOTING && e->next == NODE_UP && n->instance && e->at_ms > n->since_ms)
                 n->boot_ms = e->at_ms - n->since_ms;
-        if (e->next == NODE_UP)
+        if (e->next == NODE_UP && from != NODE_UP)
                 a->losses = (struct node_losses){0};
         n->state = (enum node_state)e->next;
         n->since_ms = e->at_ms;

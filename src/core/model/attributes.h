@@ -45,7 +45,7 @@
         X(GPUs) X(LoadAvg) X(TotalLoadAvg) X(KeyboardIdle) X(ConsoleIdle) X(MyCurrentTime) X(State)         \
         X(Activity) X(RequestGPUs) X(CpusProvisioned) X(MemoryProvisioned) X(DiskProvisioned)                                                                         \
         X(QueueName) X(AgentName) X(MyType) X(Price) X(Speed) X(Unreachable) X(WhyClosed) \
-        X(QueueWait) X(QueueWaitUnknown) X(SearchOrder) X(Runner) X(NodeFailed) X(CloseWhen) X(DrainWhen) X(Leaving) \
+        X(QueueWait) X(QueueWaitUnknown) X(SearchOrder) X(Runner) X(NodeFailed) X(CloseWhen) X(DrainWhen) X(DrainWithin) X(NotifyWhen) X(Leaving) \
         X(NodeBootId) X(NodeProviderId) X(NodeImage) X(NodeSize) X(NodePrice)
 /* clang-format on */
 

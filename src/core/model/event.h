@@ -42,7 +42,8 @@ enum event_type {
         EVENT_READY = 56,         /* members do not wait for other jobs any more */
         EVENT_SKIPPED = 57,       /* members that waited need not run: they are completed */
         EVENT_NODE = 60, /* no request: the state of the node of `agent` becomes `next`, ordered by `who`;
-                            value: the deadline */
+                            value: the deadline; code NODE_REPORT: only an admin
+                            should know of it */
         EVENT_NODE_FACTS = 61,    /* no request: `values` is the node's description of its machine */
         EVENT_NODE_INSTANCE = 62, /* no request: `values` is the machine that was started for the node, and
                                      what was paid for it (model/node.h) */

@@ -67,6 +67,7 @@ struct node_record {
         size_t instance_n;
         int64_t boot_ms; /* time from launch to connection at the last boot; 0: not known */
 };
+#define NODE_REPORT    1 /* code of an event by which a node that stays up reports that something is wrong */
 #define NODE_BY_SERVER "the server"
 #define NODE_BY_NODE   "the node"
 /* A node whose end was foreseen; it returns in its former state. */

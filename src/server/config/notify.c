@@ -26,6 +26,8 @@ void config_notify_deinit(struct config_notify *n)
                 free(n->out.mailer[i]);
         free(n->out.from);
         free(n->domain);
+        for (size_t i = 0; n->nodes[i]; i++)
+                free(n->nodes[i]);
         *n = (struct config_notify){0};
 }
 
@@ -114,10 +116,35 @@ static int notify_read_rate(const struct doc *d, uint32_t *ret, struct err *err)
         return r;
 }
 
+static int add_node_address(void *arg, struct str word, struct err *err)
+{
+        struct config_notify *n = arg;
+        struct address_url url;
+        size_t i = 0;
+        int r;
+
+        while (n->nodes[i])
+                i++;
+        if (i == NOTIFY_LIST_MAX)
+                return err_set(err, -E2BIG, "more than %d addresses", NOTIFY_LIST_MAX);
+        if (str_search(word, STR("://")) >= 0) {
+                r = address_url_parse(word, &url, err);
+                if (r == 0)
+                        r = notify_hook_allowed(&n->out, &url, err);
+        } else {
+                r = address_mail_check(word, err);
+                if (r == 0 && !n->out.mailer[0])
+                        r = err_set(err, -EINVAL, "an address of mail needs a mailer");
+        }
+        if (r == 0)
+                n->nodes[i] = str_dupz(word);
+        return r;
+}
+
 int config_notify_read(void *place, const struct doc *d, struct err *err)
 {
-        static const char *const keys[] = {"mailer", "from",  "domain",  "hooks",    "timeout",
-                                           "gather", "retry", "give_up", "per_hour", NULL};
+        static const char *const keys[] = {"mailer", "from",    "domain",   "hooks", "timeout", "gather",
+                                           "retry",  "give_up", "per_hour", "nodes", NULL};
         struct config_notify *n = place;
         const struct doc *at;
         int r = doc_only(d, keys, err);
@@ -146,5 +173,7 @@ int config_notify_read(void *place, const struct doc *d, struct err *err)
                 r = err_set(err, -EINVAL, "%s:%u: the timeout must be longer than that", d->file, d->line);
         if (r == 0 && n->out.mailer[0] && !n->out.from)
                 r = err_set(err, -EINVAL, "%s:%u: a mailer needs an address in from", d->file, d->line);
+        if (r == 0 && (at = doc_get(d, "nodes"))) /* the mailer and the hosts are known now */
+                r = doc_words(at, add_node_address, n, err);
         return r;
 }

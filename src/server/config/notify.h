@@ -1,4 +1,5 @@
-/* notify: the section "notify" of the settings: how users are notified about their jobs. */
+/* notify: the section "notify" of the settings: how users are notified about their jobs, and admins about
+ * nodes. */
 #pragma once
 #include "notify/notify.h"
 
@@ -9,7 +10,10 @@ struct config_notify {
         int64_t gather_ms;  /* events within this time share one notice */
         int64_t retry_ms;   /* the first pause after a failure; each later one is twice as long */
         int64_t give_up_ms; /* a notice that cannot be sent for this long is dropped */
-        uint32_t per_hour;  /* notices to one user */
+        uint32_t per_hour;  /* notices to one user, and to all admins about nodes */
+        /* mail addresses and URLs that are told of nodes that fail or drain themselves; NULL behind the last
+         */
+        char *nodes[NOTIFY_LIST_MAX + 1];
 };
 /* `place` is a struct config_notify, which is replaced. Returns 0, or -EINVAL with err that names file and
  * line. */

@@ -20,12 +20,21 @@
 #include "server/notices/notices.h"
 #include "server/userlog/userlog.h"
 
-/* Logs a change of a node that no admin ordered, because an admin should look at it. */
-static void tell_admin(const struct event *e)
+/* Returns whether an admin should look at the node: it has failed, or drains itself, and nobody ordered that.
+ */
+static bool is_trouble(const struct event *e)
 {
-        bool trouble = str_eqz(e->who, NODE_BY_SERVER) || e->next == NODE_FAILED;
+        bool own = str_eqz(e->who, NODE_BY_SERVER) || str_eqz(e->who, NODE_BY_NODE);
 
-        log_line(trouble && e->next != NODE_UP && e->next != NODE_DRAINED ? LOG_WARN : LOG_INFO,
+        return e->code == NODE_REPORT || (own && (e->next == NODE_FAILED || e->next == NODE_DRAINING));
+}
+
+/* Logs a change of a node, and sends it to admins if they should look at it. */
+static void tell_admin(struct server *s, const struct event *e)
+{
+        if (is_trouble(e))
+                notices_node(s, e);
+        log_line(is_trouble(e) ? LOG_WARN : LOG_INFO,
                  "msg=\"a node is %s\" name=\"%s\" by=\"%s\" reason=\"%s\"", sm_state(&node_states, e->next),
                  LOG_TEXT(e->agent), LOG_TEXT(e->who), LOG_TEXT(e->reason));
 }
@@ -91,7 +100,7 @@ static void on_event(void *arg, const struct event *e)
         if (e->type == EVENT_ADVANCE)
                 reserved_changed(s);
         if (e->type == EVENT_NODE)
-                tell_admin(e);
+                tell_admin(s, e);
         else if (e->request && log_on(LOG_DEBUG))
                 log_event(s, e);
 }

@@ -25,8 +25,10 @@
 #define WARN_MS      60000
 /* Time of the core's thread that is taken for telling one user's jobs in full, at once and in each second.
  * Most take some 50 µs; what a user's expressions take is up to the user. */
-#define BURST_NS 50000000
-#define PER_S_NS 20000000
+#define BURST_NS    50000000
+#define PER_S_NS    20000000
+
+#define NODES_OWNER "nodes" /* of notices about nodes; an owner of jobs has a domain */
 
 struct notice {
         struct notice *next, *next_changed;
@@ -443,6 +445,45 @@ void notices_event(struct server *s, const struct event *e)
         }
 }
 
+/* Adds the node's change to the notice for one of the addresses. */
+static void tell_address(struct server *s, const char *to, const struct notice_node *n)
+{
+        enum notify_kind kind = strstr(to, "://") ? NOTIFY_HOOK : NOTIFY_MAIL;
+        struct notice *x = notice_get(s, kind, STR(NODES_OWNER), to);
+        BUF_CLEANUP struct buf subject = {.max = 500};
+
+        if (!x)
+                return;
+        x->counts[NOTICE_NODE]++;
+        notice_changed(s->notices, x);
+        if (x->rows >= NOTICE_ROWS_MAX || x->text.n > NOTIFY_BODY_MAX / 2)
+                return;
+        if (!x->subject) {
+                notice_node_subject(&subject, n);
+                x->subject = buf_take(&subject);
+        }
+        if (kind == NOTIFY_HOOK && x->rows)
+                buf_char(&x->text, ',');
+        if (kind == NOTIFY_HOOK)
+                notice_node_json(&x->text, n);
+        else
+                notice_node_words(&x->text, n);
+        x->rows++;
+}
+
+void notices_node(struct server *s, const struct event *e)
+{
+        const struct notice_node n = {
+                .name = e->agent,
+                .state = e->code == NODE_REPORT ? STR("in trouble") : str_of(sm_state(&node_states, e->next)),
+                .by = e->who,
+                .reason = e->reason,
+                .at_ms = e->at_ms};
+
+        for (size_t i = 0; s->config.notify.nodes[i]; i++)
+                tell_address(s, s->config.notify.nodes[i], &n);
+}
+
 static enum notice_what ending(const struct notices *n, const struct past_job *f, const struct ad *ad)
 {
         struct value v;
@@ -693,9 +734,11 @@ static void write_mail(const struct notice *x, struct notify_message *m)
         if (all > x->rows)
                 buf_printf(&m->body, "And %" PRIu64 " more, of which only the number is told here.\n\n",
                            all - x->rows);
-        buf_printf(&m->body,
-                   "-- \nDrover tells you this because the jobs were submitted with \"notification\".\n"
-                   "More of a job: drover show, drover log. This is notice %s.\n",
+        buf_printf(&m->body, "-- \nDrover tells you this because %s. This is notice %s.\n",
+                   x->counts[NOTICE_NODE] ? "you are one of the server's settings under notify, nodes.\n"
+                                            "More of a node: drover node show"
+                                          : "the jobs were submitted with \"notification\".\n"
+                                            "More of a job: drover show, drover log",
                    x->id);
 }
 
@@ -707,14 +750,17 @@ static void write_hook(const struct server *s, const struct notice *x, struct no
         json_open(&j, '{');
         json_kstrz(&j, "id", x->id);
         json_kstrz(&j, "server", s->uuid);
-        json_kstrz(&j, "owner", x->owner);
+        if (!x->counts[NOTICE_NODE])
+                json_kstrz(&j, "owner", x->owner);
         json_kint(&j, "at_ms", x->created_ms);
-        json_key(&j, "counts");
-        json_open(&j, '{');
-        for (int i = 0; i < NOTICE_WHATS; i++)
-                json_kint(&j, notice_names[i], (int64_t)x->counts[i]);
-        json_close(&j, '}');
-        json_key(&j, "jobs");
+        if (!x->counts[NOTICE_NODE]) {
+                json_key(&j, "counts");
+                json_open(&j, '{');
+                for (int i = 0; i < NOTICE_NODE; i++)
+                        json_kint(&j, notice_names[i], (int64_t)x->counts[i]);
+                json_close(&j, '}');
+        }
+        json_key(&j, x->counts[NOTICE_NODE] ? "nodes" : "jobs");
         json_open(&j, '[');
         if (x->text.n)
                 json_raw(&j, buf_view(&x->text));

@@ -1,4 +1,5 @@
-/* notices: tells users by mail or web hook when their jobs end, fail or are held.
+/* notices: tells users by mail or web hook when their jobs end, fail or are held, and admins what became of
+ * nodes.
  *
  * In the turn in which a job's event is made, the job is added to a notice: the open notice of this owner
  * and address collects jobs until it is sent. The notice is kept as the blob "notice/ID", written in the
@@ -32,6 +33,8 @@ int notices_check(struct server *s, const struct submission *sub, struct buf *wa
 
 /* Takes an event that the core has made, and the end of a job. */
 void notices_event(struct server *s, const struct event *e);
+/* Takes an event by which a node changed without an admin's order. */
+void notices_node(struct server *s, const struct event *e);
 void notices_ended(struct server *s, const struct past_job *f);
 void notices_flush(struct server *s); /* at the end of each turn, before its batch is closed */
 void notices_tick(struct server *s);  /* from time to time, within a turn */

@@ -13,7 +13,7 @@
 #define NAMES_MAX 50
 #define PRINT_MAX (64u << 10) /* bytes of attributes that are printed for one job */
 
-const char *const notice_names[NOTICE_WHATS] = {"completed", "failed", "held", "removed", "started"};
+const char *const notice_names[NOTICE_WHATS] = {"completed", "failed", "held", "removed", "started", "node"};
 
 struct look {
         struct eval eval;
@@ -64,6 +64,7 @@ static void add_ending(struct look *l, struct buf *out, enum notice_what what)
         case NOTICE_HELD: buf_addz(out, "is held"); break;
         case NOTICE_REMOVED: buf_addz(out, "was removed"); break;
         case NOTICE_STARTED: buf_addz(out, "has started"); break;
+        case NOTICE_NODE:
         case NOTICE_WHATS: break;
         }
 }
@@ -255,6 +256,36 @@ void notice_json(struct buf *out, const struct notice_job *job)
         eval_deinit(&l.eval);
 }
 
+/* ---- nodes */
+
+void notice_node_subject(struct buf *out, const struct notice_node *n)
+{
+        buf_printf(out, "Node " STR_FMT " is " STR_FMT, STR_ARG(n->name), STR_ARG(n->state));
+}
+
+void notice_node_words(struct buf *out, const struct notice_node *n)
+{
+        notice_node_subject(out, n);
+        buf_addz(out, ".\n");
+        add_line(out, "because", str_head(n->reason, TEXT_MAX));
+        add_line(out, "by", n->by);
+        add_time(out, "since", n->at_ms / 1000);
+        buf_char(out, '\n');
+}
+
+void notice_node_json(struct buf *out, const struct notice_node *n)
+{
+        struct json j = {.out = out};
+
+        json_open(&j, '{');
+        json_kstr(&j, "node", n->name);
+        json_kstr(&j, "state", n->state);
+        json_kstr(&j, "by", n->by);
+        json_kstr(&j, "reason", str_head(n->reason, TEXT_MAX));
+        json_kint(&j, "at_ms", n->at_ms);
+        json_close(&j, '}');
+}
+
 void notice_counts(struct buf *out, const uint64_t counts[NOTICE_WHATS])
 {
         uint64_t all = 0;
@@ -262,6 +293,10 @@ void notice_counts(struct buf *out, const uint64_t counts[NOTICE_WHATS])
 
         for (int i = 0; i < NOTICE_WHATS; i++)
                 all += counts[i];
+        if (counts[NOTICE_NODE]) {
+                buf_printf(out, "%" PRIu64 " changes of nodes", counts[NOTICE_NODE]);
+                return;
+        }
         buf_printf(out, "%" PRIu64 " jobs", all);
         for (int i = 0; i < NOTICE_WHATS; i++)
                 if (counts[i]) {

@@ -161,6 +161,13 @@ static void write_nodes(struct server *s, struct buf *out)
         for (size_t i = 0; i < NODE_STATES + 1; i++)
                 if (x.names[i])
                         with(out, "drover_nodes", "state", x.names[i], (double)x.n[i]);
+        if (!s->config.provision.provisioner_count)
+                return;
+        exposition_gauge(out, "drover_provision_spent", "Spent for machines in this calendar month.",
+                         (double)core_spent_micro(s->core) / 1e6);
+        if (s->config.provision.month_micro >= 0)
+                exposition_gauge(out, "drover_provision_budget", "The month's budget for machines.",
+                                 (double)s->config.provision.month_micro / 1e6);
 }
 
 static void write_store(const struct server *s, struct buf *out)
