@@ -509,19 +509,31 @@ static int wrong_state(const struct request *r, const struct waiting *w, enum jo
         return any_idle ? JOB_IDLE : -1;
 }
 
-/* Holds members without a record, with one reason for all. */
+/* Holds members without a record, with one reason for all. A user's policies may have another reason for each
+ * of millions of jobs: from a number of groups on they share one, without their reasons. */
 static void hold_together(struct request *r, const struct event *e, const struct set *members)
 {
+        static const char rest[] =
+                "its reason is not kept, since more than a thousand jobs of the request are "
+                "held for different reasons";
         struct request_cold *cold = request_cold_make(r);
-        struct hold_group *h;
+        bool many = cold->hold_count >= HOLD_GROUPS_MAX;
+        struct hold_group *h = NULL;
 
         if (set_count(members) == 0)
                 return;
-        MEM_GROW(cold->holds, cold->hold_cap, cold->hold_count + 1);
-        h = &cold->holds[cold->hold_count++];
-        *h = (struct hold_group){
-                .at_ms = e->at_ms, .code = e->code, .subcode = e->subcode, .reason = str_dupz(e->reason)};
-        set_copy(&h->members, members);
+        for (uint32_t i = 0; many && !h && i < cold->hold_count; i++)
+                if (cold->holds[i].code == e->code && strcmp(cold->holds[i].reason, rest) == 0)
+                        h = &cold->holds[i];
+        if (!h) {
+                MEM_GROW(cold->holds, cold->hold_cap, cold->hold_count + 1);
+                h = &cold->holds[cold->hold_count++];
+                *h = (struct hold_group){.at_ms = e->at_ms,
+                                         .code = e->code,
+                                         .subcode = e->subcode,
+                                         .reason = many ? mem_dupz(rest) : str_dupz(e->reason)};
+        }
+        set_add_all(&h->members, members);
 }
 
 /* Removes or skips members: those with a record get rows of history now, the others when they are filed. */

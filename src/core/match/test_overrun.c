@@ -618,6 +618,31 @@ static void test_places_for_many_files(void **state)
         buf_reset(&bare_assigned);
 }
 
+/* Policies with another reason for each job: reasons are kept of a thousand, since each hold and release of a
+ * request looks at all of its reasons. */
+static void test_reasons_without_end(void **state)
+{
+        static const char *const attributes[] = {"PeriodicHold", "ProcId >= 0", "PeriodicHoldReason",
+                                                 "strcat(\"for \", string(ProcId))", NULL};
+        struct core *c = *state;
+        struct request *r = request_find(c, test_submit(c, "ann@lab", 3000, attributes));
+        struct core_job j;
+
+        core_ready(c);
+        for (unsigned i = 0; i < 100 && set_count(&request_cold(r)->held) < 3000; i++)
+                pass_time(c, 1000);
+        assert_int_equal(set_count(&request_cold(r)->held), 3000);
+        assert_int_equal(request_cold(r)->hold_count, HOLD_GROUPS_MAX + 1);
+        assert_int_equal(core_job_get(c, r->id, 7, &j), 0);
+        assert_true(str_eqz(j.hold_reason, "for 7"));
+        assert_int_equal(core_job_get(c, r->id, 2999, &j), 0);
+        assert_int_equal(j.hold_code, CORE_HOLD_POLICY);
+        assert_true(str_starts(j.hold_reason, STR("its reason is not kept")));
+        assert_null(core_check(c));
+        release(c, r->id, 3000);
+        assert_int_equal(request_cold(r)->hold_count, 0);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -639,6 +664,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_conditions_in_the_index, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_texts_of_accounts, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_places_for_many_files, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_reasons_without_end, bare_core, bare_core_free),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

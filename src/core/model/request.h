@@ -42,7 +42,9 @@ struct part {
 };
 #define ROW_STRIDE 32u
 
-/* Members that were held, released or removed without a record of their own. */
+/* Members that were held, released or removed without a record of their own. There are at most
+ * HOLD_GROUPS_MAX in a request, and one more for each code: each hold and release looks at all of them. */
+#define HOLD_GROUPS_MAX 1000u
 struct hold_group {
         struct set members;
         int64_t at_ms;
