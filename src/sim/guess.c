@@ -131,6 +131,7 @@ void sim_guesses_measure(const struct sim_guesses *g, const struct sim_times *ti
                 const struct sim_times *t = &times[i];
                 double wait = (double)(t->started - t->submitted), run = (double)(t->ended - t->started),
                        asked = (double)g->w->jobs[i].asked_s * 1000,
+                       limited = asked > 0 && run > asked ? asked : run,
                        usual = (double)g->means[i * g->clusters + x->cluster];
 
                 if (x->start_ms == 0 || x->end_ms == 0) {
@@ -140,8 +141,8 @@ void sim_guesses_measure(const struct sim_guesses *g, const struct sim_times *ti
                 ret->count++;
                 note(&e[0], (double)(x->start_ms - t->submitted), wait);
                 note(&e[1], usual, wait);
-                ret->by_half += run <= (double)(x->end_ms - x->start_ms);
-                ret->by_most += run <= (double)(x->end_most_ms - x->start_ms);
+                ret->by_half += limited <= (double)(x->end_ms - x->start_ms);
+                ret->by_most += limited <= (double)(x->end_most_ms - x->start_ms);
                 if (x->two_ms > 0)
                         note(&e[6], x->two_ms, run);
                 note(&e[2], (double)(x->end_ms - x->start_ms), run);

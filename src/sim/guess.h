@@ -3,7 +3,9 @@
  * The core is asked about a job once, at the end of the turn in which the job was submitted. The simple
  * predictors are: for the wait, the mean of the last ten waits at the queue where the job ran in the end; for
  * the run, the time that its user asked for, and the mean of the same user's last two jobs; for the end, wait
- * and requested time together. The bounds that the core gives are measured by how often they held.
+ * and requested time together. The bounds that the core gives are measured by how often they held. A job that
+ * ran longer than its user asked for, until the batch system of its log ended it, counts as ended at its
+ * limit, where Drover would end it.
  */
 #pragma once
 #include "core/core.h"

@@ -115,13 +115,14 @@ def test_reservations_for_a_guess_cost_little(sim, tmp_path):
 
 @pytest.mark.parametrize("hurry", [1, 3, 4])
 def test_expected_starts_and_ends(sim, hurry):
-    """They are nearer than the last ten waits, and than the time that users asked for."""
+    """They are nearer than the last ten waits, and than the time that users asked for; and half of the jobs, or nine in ten, end by the
+    times given for that."""
     error = compare(sim, HPC2N, WAGAP, "--site", TWO, "--hurry", hurry, "--eta")["cost"]["expected_median_error_s"]
     assert error["jobs"] > 2900
     assert error["wait"] < error["wait_by_last_ten"]
     assert error["run"] < error["run_as_asked"]
     assert error["run"] < error["run_by_last_two"]
-    assert 0.4 < error["ended_by_half"] < 0.62 and 0.77 < error["ended_by_most"] < 0.97
+    assert 0.45 < error["ended_by_half"] < 0.55 and 0.88 < error["ended_by_most"] < 0.95
     assert error["end"] < error["end_by_last_ten_and_asked"]
 
 
