@@ -38,6 +38,7 @@ void run_places_make(struct run *r)
                         p->name = buf_take(&name);
                         p->cluster = c;
                         p->cluster_index = (uint32_t)k;
+                        p->number = i;
                         p->fetches = idmap_new();
                         cache_policy_init(&p->cache, c->cache_bytes);
                         map_put(r->places_by_name, str_of(p->name), p);
@@ -280,7 +281,7 @@ void run_place_timer(struct run *r, struct place *p)
                 run_place_start(r, p);
 }
 
-/* ---- times when a whole cluster is away */
+/* ---- times when a cluster, or one of its agents, is away */
 void run_outages_make(struct run *r, int64_t start_ms)
 {
         size_t n = 0;
@@ -295,6 +296,7 @@ void run_outages_make(struct run *r, int64_t start_ms)
 
                         o->timer.kind = TIMER_OUTAGE;
                         o->cluster_index = (uint32_t)k;
+                        o->agent = from->agent;
                         o->to_ms = start_ms + from->to_ms;
                         run_timer_set(r, &o->timer, start_ms + from->from_ms);
                 }
@@ -315,7 +317,8 @@ void run_outage_timer(struct run *r, struct outage *o)
                 struct place *p = &r->places[i];
                 bool was_up = p->up;
 
-                if (p->cluster_index != o->cluster_index)
+                if (p->cluster_index != o->cluster_index ||
+                    (o->agent != SIM_ALL_AGENTS && o->agent != p->number))
                         continue;
                 if (was_up)
                         place_fail(r, p);

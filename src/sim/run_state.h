@@ -65,7 +65,7 @@ struct place {
         int64_t launched_ms; /* of a node that comes and goes: when it was started; -1: there is none */
         char *name;
         const struct sim_cluster *cluster;
-        uint32_t cluster_index;
+        uint32_t cluster_index, number; /* number: within the cluster */
         bool up, dirty, offer_wanted;
         struct timer cut;  /* beginning of the next cut, end of its leases in a cut, or end of the cut */
         int64_t cut_until; /* 0: it is connected */
@@ -84,8 +84,8 @@ struct place {
 };
 
 struct outage {
-        struct timer timer; /* when it begins, then when it ends */
-        uint32_t cluster_index;
+        struct timer timer;            /* when it begins, then when it ends */
+        uint32_t cluster_index, agent; /* agent: SIM_ALL_AGENTS, or a place's number */
         int64_t to_ms;
         bool on;
 };

@@ -127,7 +127,7 @@ static int read_outages(const struct doc *list, struct sim_cluster *c, struct er
                                  list);
         c->outages = mem_array(NULL, list->count + 1, sizeof(*c->outages));
         for (const struct doc *d = list->first; d; d = d->next) {
-                struct sim_outage o = {-1, 0};
+                struct sim_outage o = {-1, 0, SIM_ALL_AGENTS};
                 int r = doc_only(d, keys, err);
 
                 if (r == 0)

@@ -40,8 +40,10 @@ struct sim_link {
         uint64_t bytes_per_s; /* 0: not given */
         uint64_t latency_us;
 };
-struct sim_outage { /* since the start */
+#define SIM_ALL_AGENTS UINT32_MAX
+struct sim_outage { /* times since the start */
         int64_t from_ms, to_ms;
+        uint32_t agent; /* number within the cluster, from 0; SIM_ALL_AGENTS: all */
 };
 struct sim_cloud {
         int64_t boot_ms, idle_ms, period_ms; /* boot_ms 0: its agents are always there */

@@ -3,10 +3,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 #include "sim/generate.h"
+#include "sim/trace_outages.h"
 #include "sim/trace_swf.h"
 #include "sim/trace_workflow.h"
 
@@ -191,6 +193,47 @@ static void jobs_are_generated_from_the_seed(void **state)
                 sim_workload_deinit(&w[i]);
 }
 
+static void outages_are_read(void **state)
+{
+        static const struct {
+                const char *text, *says;
+        } bad[] = {
+                {"north 0 10\neast 5 6\n", "x:2: there is no cluster \"east\""},
+                {"north-3 5 6\n", "x:1: there is no cluster \"north-3\""}, /* it has three */
+                {"north-x 5 6\n", "x:1: there is no cluster"},
+                {"north 5\n", "x:1: a place and two times are needed"},
+                {"north 6 5\n", "x:1: from \"6\" to \"5\""},
+                {"north -1 5\n", "x:1: from \"-1\""},
+                {"north now 5\n", "x:1: from \"now\""},
+                {"north 0 1e300\n", "x:1: from \"0\""},
+                {"north nan nan\n", "x:1: from \"nan\""},
+        };
+        struct sim_site s;
+        struct err err;
+
+        (void)state;
+        sim_site_init(&s);
+        sim_site_add(&s, STR("north"), 3, 4);
+        sim_site_add(&s, STR("north-west"), 1, 4);
+        assert_int_equal(sim_outages_read(&s, "x",
+                                          STR("# node, down, up\n\nnorth-2\t60 120.5 disk\n"
+                                              "north-west 0 5 ; planned\n north 1 2"),
+                                          &err),
+                         0);
+        assert_int_equal(s.clusters[0].outage_count, 2);
+        assert_int_equal(s.clusters[0].outages[0].agent, 2);
+        assert_int_equal(s.clusters[0].outages[0].from_ms, 60000);
+        assert_int_equal(s.clusters[0].outages[0].to_ms, 120500);
+        assert_int_equal(s.clusters[0].outages[1].agent, SIM_ALL_AGENTS);
+        assert_int_equal(s.clusters[1].outage_count, 1);
+        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+                assert_int_equal(sim_outages_read(&s, "x", str_of(bad[i].text), &err), -EINVAL);
+                if (strncmp(err.text, bad[i].says, strlen(bad[i].says)) != 0)
+                        fail_msg("%s, not %s", err.text, bad[i].says);
+        }
+        sim_site_deinit(&s);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -199,6 +242,7 @@ int main(void)
                 cmocka_unit_test(a_workflow_is_read),
                 cmocka_unit_test(a_bad_workflow_is_told),
                 cmocka_unit_test(jobs_are_generated_from_the_seed),
+                cmocka_unit_test(outages_are_read),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

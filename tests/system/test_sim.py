@@ -282,6 +282,13 @@ def test_outages_at_given_times(sim, tmp_path):
     both = compare(sim, *words, "--site", _site(tmp_path, one + "  - {name: b, agents: 4}\n"))["cost"]
     assert 0 < both["attempts_lost"] <= 4 and both["makespan_s"] < 86400
     assert "knows nothing of failures, outages" in sim(*words, "--site", _site(tmp_path, one), "--compare", "fcfs", code=2)
+    # As recorded, of one of four agents: what it runs is lost, and it runs nothing until it is back.
+    log = tmp_path / "outages.txt"
+    log.write_text("# agent, seconds\na-2 60 7200\n")
+    part = compare(sim, *words, "--site", _site(tmp_path, "clusters:\n  - {name: a, agents: 4, cpus: 2}\n"), "--outages", log)["cost"]
+    assert part["attempts_lost"] == 2
+    log.write_text("a-4 60 7200\n")
+    assert f'{log}:1: there is no cluster "a-4"' in sim(*words, "--site", _site(tmp_path, one), "--outages", log, code=2)
     assert ":2: an outage needs" in sim("--site", _site(tmp_path, "clusters:\n  - {name: a, outages: [{from: 1m}]}\n"), code=2)
 
 

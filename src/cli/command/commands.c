@@ -586,6 +586,7 @@ static const struct option_row sim_options[] = {
         {"start-delay", 0, OPTION_DURATION, "TIME", "Mean time that a batch system takes to start a job."},
         {"mtbf", 0, OPTION_DURATION, "TIME", "Mean time between failures of an agent."},
         {"repair", 0, OPTION_DURATION, "TIME", "Mean time until a failed agent comes back. Default: 1h."},
+        {"outages", 0, OPTION_TEXT, "FILE", "Recorded failures and maintenance; see PLACES."},
         {"jobs", 'j', OPTION_NUMBER, "N", "Without a trace: number of jobs to generate. Default: 1000."},
         {"classes", 0, OPTION_NUMBER, "N",
          "Number of generated requests, each with one kind of job. Default: 10."},

@@ -8,6 +8,7 @@
 #include "base/system/fs.h"
 #include "cli/terminal/human.h"
 #include "sim/generate.h"
+#include "sim/trace_outages.h"
 #include "sim/trace_swf.h"
 #include "sim/trace_workflow.h"
 
@@ -278,6 +279,22 @@ static bool change_clusters(struct study *s, const struct options *o)
         return true;
 }
 
+static bool read_outages_file(struct study *s, const struct options *o)
+{
+        const char *file = options_text(o, "outages");
+        struct buf text BUF_CLEANUP = {0};
+        struct err err;
+
+        if (!file)
+                return true;
+        if (!read_file(file, &text))
+                return false;
+        if (sim_outages_read(&s->site, file, buf_view(&text), &err) == 0)
+                return true;
+        cli_error(0, "%s", err.text);
+        return false;
+}
+
 /* ---- the workload */
 static bool make_jobs(struct study *s, const struct options *o)
 {
@@ -394,7 +411,8 @@ int study_read(struct study *s, const struct options *o)
         s->reserve_idle = (double)idle / 100;
         for (size_t i = 0; ok && i < o->word_count; i++)
                 ok = add_trace(s, o, o->words[i]);
-        ok = ok && make_clusters(s, o) && change_clusters(s, o) && scale_load(s, o);
+        ok = ok && make_clusters(s, o) && change_clusters(s, o) && read_outages_file(s, o) &&
+             scale_load(s, o);
         if (ok && o->word_count == 0)
                 ok = make_jobs(s, o);
         workflows = false;
