@@ -16,7 +16,7 @@ static const char *const left_out[] = {
         "NodePrice", "KFlops", "Mips",
         /* sizes, which are summed up */
         "Cpus", "Memory", "Disk", "FreeCpus", "FreeMemory", "TotalCpus", "TotalMemory", "TotalDisk",
-        "NodeCpus", "NodeMemory", "NodeDisk"};
+        "NodeCpus", "NodeMemory", "NodeDisk", "NodesUnavailable"};
 
 bool pool_kind_leaves_out(struct str name)
 {

@@ -218,6 +218,7 @@ struct run_capacity {
         /* Size of the largest node, the most that a task can have on one node. */
         uint64_t node_cpus_milli, node_memory_bytes;
         uint64_t nodes;
+        char unavailable[160];    /* nodes that take no jobs, in the system's words: "2 drained, 1 down*" */
         uint64_t task_nodes;      /* the most that one task may have at the same time; 0: as 1 */
         uint64_t walltime_max_ms; /* longest walltime of a task that names no partition itself; 0: not known;
                                      UINT64_MAX: no limit */

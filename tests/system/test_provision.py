@@ -73,6 +73,7 @@ def test_nodes_appear_and_go(instance):
     configure(instance, PROCESS.format(max=3, bounds="") + SHAPES)
     instance.server()
     assert [s["why"] for s in plan(instance)["shapes"]] == ["no job waits that needs more of it"] * 2
+    assert [s["max"] for s in plan(instance)["shapes"]] == [3, 3]
     request, lines = counted(instance, 7)
     instance.wait(request)
     assert ran(lines) == 7 and len(nodes(instance)) <= 3

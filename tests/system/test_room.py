@@ -82,12 +82,14 @@ def test_nodes_of_slurm_that_take_no_jobs(instance, alpha):
     alpha.tool("scontrol", "create", "reservation", "ReservationName=r", "Nodes=a3", "StartTime=now", "Duration=10", "Users=games")
     try:
         wait_room(one, 8, 8)
+        wait_until(lambda: agents.offering(instance)["ad"].get("NodesUnavailable") == "1 drained, 1 reserved")
         alpha.others(until(f"{one.work}/others"), 0, "-w", "a1", "-n4")
         wait_room(one, 4, 8)
         wait_until(lambda: gpus_of(one) == (0, 2, 2))  # on a node without a processor
     finally:
         alpha.tool("scontrol", "delete", "ReservationName=r")
         alpha.tool("scontrol", "update", "NodeName=a2", "State=RESUME")
+    wait_until(lambda: "NodesUnavailable" not in agents.offering(instance)["ad"])
     wait_room(one, 12, 16)
     one.write("others", "")
     wait_room(one, 16, 16)

@@ -410,6 +410,11 @@ static void batch_place(struct queue *q, unsigned kind, const struct run_capacit
                 buf_printf(&o->devices, "Nodes = %llu; NodeCpus = %llu; NodeMemory = %llu; ",
                            (unsigned long long)has->nodes, (unsigned long long)(has->node_cpus_milli / 1000),
                            (unsigned long long)(has->node_memory_bytes >> 20));
+        if (has->known && has->unavailable[0]) {
+                buf_addz(&o->devices, "NodesUnavailable = ");
+                offer_text(&o->devices, str_of(has->unavailable));
+                buf_addz(&o->devices, "; ");
+        }
         if (has->task_nodes > 1)
                 buf_printf(&o->devices, "MaxNodes = %llu; ", (unsigned long long)has->task_nodes);
         if (has->known)

@@ -2,6 +2,7 @@
  * in Slurm 20.11 to 26 (sbatch(1), squeue(1), ...). Ended jobs stay in squeue's list of all states for
  * MinJobAge, with or without accounting; sacct is asked only about jobs that are missing there. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -292,8 +293,9 @@ static bool slurm_is_answer(struct str out)
 
 /* The width of sacct's columns. They are wider than what is printed of a name, so that the rest of a name
  * with a newline in it has nothing where a line has its state. */
-#define PAST_ID    "40"
-#define PAST_STATE "30"
+#define UNAVAILABLE_MAX 8 /* different states of nodes that take no jobs */
+#define PAST_ID         "40"
+#define PAST_STATE      "30"
 
 /* Reads "17_3       COMPLETED         name", "18        CANCELLED by 1000     name", each field in its
  * column. */
@@ -429,10 +431,19 @@ static uint64_t time_limit(struct str text)
         return (n * 3600 + s) * 1000;
 }
 
+struct unavailable {
+        struct {
+                char state[24];
+                unsigned count;
+        } of[UNAVAILABLE_MAX];
+        size_t n;
+};
+
 struct nodes {
         const struct batch_settings *settings;
         struct map *seen; /* names seen; NULL: each node is listed once */
         struct run_capacity *capacity;
+        struct unavailable unavailable;
 };
 
 struct node {
@@ -452,6 +463,46 @@ static void consider_state(const struct batch_settings *s, struct str state, str
                 n->usable -= n->idle, n->idle = 0;
         else if (str_starts(state, STR("planned")) || last == '-')
                 n->idle = 0;
+}
+
+/* ---- nodes that take no jobs, which are Slurm's own matter, and are shown */
+
+static bool takes_jobs(struct str state)
+{
+        static const char *const fine[] = {"idle",    "mixed",        "allocated",     "completing",
+                                           "planned", "powered_down", "powering_down", "powering_up"};
+
+        while (state.n && memchr("-~#!%+@", state.p[state.n - 1], 7)) /* saving power, planned, restarting */
+                state.n--;
+        for (size_t i = 0; i < sizeof(fine) / sizeof(fine[0]); i++)
+                if (str_eqz(state, fine[i]))
+                        return true;
+        return false;
+}
+
+static void add_state(struct unavailable *u, struct str state)
+{
+        size_t i = 0;
+
+        if (takes_jobs(state))
+                return;
+        state = str_head(state, sizeof(u->of[0].state) - 1);
+        while (i < u->n && !str_eqz(state, u->of[i].state))
+                i++;
+        if (i == UNAVAILABLE_MAX)
+                return;
+        if (i == u->n)
+                snprintf(u->of[u->n++].state, sizeof(u->of[0].state), STR_FMT, STR_ARG(state));
+        u->of[i].count++;
+}
+
+static void print_states(const struct unavailable *u, struct run_capacity *c)
+{
+        BUF_CLEANUP struct buf text = {0};
+
+        for (size_t i = 0; i < u->n; i++)
+                buf_printf(&text, "%s%u %s", i ? ", " : "", u->of[i].count, u->of[i].state);
+        snprintf(c->unavailable, sizeof(c->unavailable), "%s", buf_z(&text));
 }
 
 static void add_node(const struct node *n, struct run_capacity *c)
@@ -508,6 +559,7 @@ static void slurm_node_line(struct nodes *all, struct str line)
         c->walltime_max_ms = u64_max(c->walltime_max_ms, time_limit(word[TIME]));
         if (!is_new(all, word[NAME]))
                 return;
+        add_state(&all->unavailable, word[STATE]);
         node.usable = n[0] + n[1];
         node.idle = n[1];
         consider_state(all->settings, word[STATE], &node);
@@ -521,12 +573,14 @@ static void slurm_node_line(struct nodes *all, struct str line)
 void slurm_capacity_read(const struct batch_settings *s, struct str out, struct run_capacity *c)
 {
         const char *partition = batch_setting(s, "partition");
-        struct nodes all = {s, partition && strchr(partition, ',') ? map_new() : NULL, c};
+        struct nodes all = {
+                .settings = s, .seen = partition && strchr(partition, ',') ? map_new() : NULL, .capacity = c};
         struct str line;
 
         while (out.n && str_cut(&out, '\n', &line))
                 slurm_node_line(&all, line);
         map_free(all.seen);
+        print_states(&all.unavailable, c);
         if (c->nodes && !c->cpus_milli)
                 c->nothing = "all its nodes are down, drained or reserved";
         else if (!c->nothing)

@@ -116,6 +116,32 @@ static void slurm_states(void **state)
         }
 }
 
+/* Nodes that take no jobs are told in Slurm's words; others are not. */
+static void slurm_nodes_that_take_no_jobs(void **state)
+{
+        BUF_CLEANUP struct buf many = {0};
+        struct run_capacity c;
+
+        (void)state;
+        c = read_of(&batch_slurm, &none,
+                    "main* 0/4/0/4 4000 0 up infinite a1 idle gpu:1 gpu:0\n"
+                    "main* 0/0/4/4 4000 0 up infinite a2 drained gpu:1 gpu:0\n"
+                    "main* 0/0/4/4 4000 0 up infinite a3 down* gpu:1 gpu:0\n"
+                    "main* 0/0/4/4 4000 0 up infinite a4 drained gpu:1 gpu:0\n"
+                    "main* 0/4/0/4 4000 0 up infinite a5 idle~ gpu:1 gpu:0\n"
+                    "main* 4/0/0/4 4000 0 up infinite a6 mixed- gpu:1 gpu:0\n"
+                    "other 0/0/4/4 4000 0 up infinite a7 down gpu:1 gpu:0\n");
+        assert_string_equal(c.unavailable, "2 drained, 1 down*");
+        c = read_of(&batch_slurm, &none, "main* 0/4/0/4 4000 0 up infinite a1 idle gpu:1 gpu:0\n");
+        assert_string_equal(c.unavailable, "");
+        for (int i = 0; i < 40; i++)
+                buf_printf(&many,
+                           "main* 0/0/4/4 4000 0 up infinite a%d a_long_unknown_state_%d gpu:1 gpu:0\n", i,
+                           i);
+        c = read_of(&batch_slurm, &none, buf_z(&many));
+        assert_true(strlen(c.unavailable) < sizeof(c.unavailable));
+}
+
 static void slurm_node_of_two_partitions(void **state)
 {
         (void)state;
@@ -324,6 +350,7 @@ int main(void)
                 cmocka_unit_test(slurm_nodes),
                 cmocka_unit_test(slurm_gpus),
                 cmocka_unit_test(slurm_states),
+                cmocka_unit_test(slurm_nodes_that_take_no_jobs),
                 cmocka_unit_test(slurm_node_of_two_partitions),
                 cmocka_unit_test(slurm_gpus_without_processors),
                 cmocka_unit_test(grid_hosts),

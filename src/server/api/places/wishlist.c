@@ -79,6 +79,7 @@ static void write_shapes(struct json *j, const struct wishlist *w, const struct 
         json_open(j, '[');
         for (size_t i = 0; i < w->in.shape_count; i++) {
                 const struct plan_shape *x = &w->shapes[i];
+                uint32_t most = s->plan.provisioners[x->provisioner].max;
 
                 json_open(j, '{');
                 json_kstr(j, "provisioner", s->shapes[i].provisioner);
@@ -89,7 +90,7 @@ static void write_shapes(struct json *j, const struct wishlist *w, const struct 
                 json_kint(j, "nodes", w->plan.shapes[i].nodes);
                 json_kint(j, "wished", w->plan.shapes[i].wished);
                 json_kint(j, "min", x->min);
-                json_kint(j, "max", x->max);
+                json_kint(j, "max", x->max < most ? x->max : most); /* a shape without max has a huge one */
                 json_key(j, "boot_ms");
                 if (x->boot_ms)
                         json_int(j, x->boot_ms);
