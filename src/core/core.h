@@ -348,9 +348,10 @@ int core_request_renew(struct core *c, uint64_t request, struct str owner, uint6
  * results still to be taken. Returns 0; CORE_UNKNOWN, CORE_FORBIDDEN. */
 int core_results_taken(struct core *c, uint64_t request, struct str owner, const struct set *members,
                        uint64_t *ret_left, struct err *err);
-/* To be called when a credential of the request's jobs was added or changed its URLs: numbers their files
- * anew. No-op if the jobs name no credentials. */
-void core_request_credentials(struct core *c, uint64_t request);
+/* To be called when a credential of the request's jobs was added or changed its URLs, with *part 0, and again
+ * with the same *part as long as it returns true: numbers their files anew, some at a time. No-op if the jobs
+ * name no credentials. */
+bool core_request_credentials(struct core *c, uint64_t request, uint32_t *part);
 
 /* ---- agents */
 struct core_attempts { /* members of a request with one fence */

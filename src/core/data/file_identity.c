@@ -96,17 +96,17 @@ static bool names_any(struct core *c, const struct request *r)
         return false;
 }
 
-void core_request_credentials(struct core *c, uint64_t request)
+bool core_request_credentials(struct core *c, uint64_t request, uint32_t *part)
 {
         struct request *r = request_find(c, request);
         size_t at = 0;
         void *job;
 
         if (!r || c->config.shadow || request_ended(r) || !names_any(c, r))
-                return;
+                return false;
         /* transfers for its jobs get other ids, and are not counted any more */
-        while (r->jobs && idmap_next(r->jobs, &at, NULL, &job))
+        while (*part == 0 && r->jobs && idmap_next(r->jobs, &at, NULL, &job))
                 if (((struct job *)job)->queue)
                         inflight_end(c, job);
-        request_data_load(c, r);
+        return request_data_load_some(c, r, part);
 }

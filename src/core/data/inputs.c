@@ -561,12 +561,32 @@ void part_data_load(struct core *c, struct request *r, struct part *p)
         label_part(c, r, p);
 }
 
-void request_data_load(struct core *c, struct request *r)
+#define PART_STEPS 10u    /* steps that loading a part without a list takes */
+#define LOAD_STEPS 20000u /* steps after which request_data_load_some ends; the last part may go beyond it   \
+                           */
+
+bool request_data_load_some(struct core *c, struct request *r, uint32_t *part)
 {
-        request_inputs_free(c, r);
+        uint64_t until = core_steps(c) + LOAD_STEPS;
+
         request_spooled_keep(r);
-        for (size_t i = 0; i < r->part_count; i++)
-                part_data_load(c, r, &r->parts[i]);
+        for (; *part < r->part_count && core_steps(c) < until; (*part)++) {
+                struct part *p = &r->parts[*part];
+
+                inputs_free(c, p->inputs);
+                p->inputs = NULL;
+                part_data_load(c, r, p);
+                c->late_steps += PART_STEPS;
+        }
         request_spooled_give(r);
         edits_follow(r);
+        return *part < r->part_count;
+}
+
+void request_data_load(struct core *c, struct request *r)
+{
+        uint32_t part = 0;
+
+        while (request_data_load_some(c, r, &part))
+                ;
 }

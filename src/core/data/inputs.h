@@ -55,6 +55,8 @@ size_t inputs_bytes(const struct inputs *in);
 void part_data_load(struct core *c, struct request *r, struct part *p);
 /* Determines inputs and output stores of all parts again. */
 void request_data_load(struct core *c, struct request *r);
+/* Does so for some parts, from number *part on, which it advances. Returns whether there are more. */
+bool request_data_load_some(struct core *c, struct request *r, uint32_t *part);
 /* The request's files are not needed any more. */
 void request_inputs_free(struct core *c, struct request *r);
 /* Frees all that part_data_load has made, when the request is freed. */

@@ -133,6 +133,17 @@ static void test_handed_on(void **state)
         assert_int_equal(asked_of, ann->id);
 }
 
+/* Returns in how many slices. */
+static unsigned renumber(struct core *c, uint64_t request)
+{
+        uint32_t part = 0;
+        unsigned slices = 1;
+
+        for (; core_request_credentials(c, request, &part); slices++)
+                assert_null(core_check(c));
+        return slices;
+}
+
 /* With a credential a file is identified by its owner and the credential's name; if the credential is for
  * another place the files are different ones. */
 static void test_credentials(void **state)
@@ -146,7 +157,7 @@ static void test_credentials(void **state)
         assert_true(held(c, with) && held(c, without) && held(c, bob));
         for_urls = "https://web.org/ root://se.lab/"; /* the other way */
         for (uint64_t id = 0; (id = core_request_next(c, id)) != 0;)
-                core_request_credentials(c, id);
+                renumber(c, id);
         assert_true(!held(c, with) && held(c, without) && held(c, bob));
         keeps(c, "ann%40lab\tgrid\nhttps://se.lab/f");
         assert_true(held(c, with) && !held(c, without) && !held(c, bob));
@@ -164,7 +175,7 @@ static void test_coming(void **state)
         assert_true(inflight_to(n1, id_of("ann%40lab\n" FILE_AT)));
         assert_false(inflight_to(n1, id_of("bob%40lab\n" FILE_AT)));
         for_urls = "https://web.org/";
-        core_request_credentials(c, ann->id);
+        renumber(c, ann->id);
         assert_int_equal(idmap_count(c->data->inflight), 0);
         assert_null(core_check(c));
         started(c, "n1", 1, 0);
@@ -215,6 +226,31 @@ static void test_images(void **state)
         }
 }
 
+/* Long lists are numbered anew in slices: seven of a MiB held the core for a second. */
+static void test_many_lists(void **state)
+{
+        struct core *c = *state;
+        struct submission s = {.owner = STR("ann@lab"), .at_ms = 1700000000000, .uuid = {7}};
+        BUF_CLEANUP struct buf list = {0};
+        bool existing;
+        uint64_t id;
+
+        buf_addz(&list, "\"a");
+        for (unsigned i = 0; i < 5000; i++)
+                buf_printf(&list, ",https://se.lab/%u", i);
+        buf_char(&list, '"');
+        for (unsigned i = 0; i < 40; i++) {
+                struct submission_part *p = submission_add_part(&s);
+
+                submission_add_attribute(p, STR("TransferInput"), buf_view(&list), false);
+                submission_add_attribute(p, STR("DroverCredentials"), STR("\"grid\""), false);
+                p->rows = p->steps = 1;
+        }
+        assert_int_equal(core_submit(c, &s, false, &id, &existing, NULL), 0);
+        submission_deinit(&s);
+        assert_in_range(renumber(c, id), 8, 40);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -225,6 +261,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_coming, setup, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_rows, setup, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_images, setup, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_many_lists, setup, bare_core_free),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

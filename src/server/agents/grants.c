@@ -73,8 +73,12 @@ void grants_credential(const struct server *s, uint64_t request, struct str owne
 
 void grants_open(struct server *s)
 {
-        for (uint64_t id = 0; (id = core_request_next(s->core, id)) != 0;)
-                core_request_credentials(s->core, id);
+        for (uint64_t id = 0; (id = core_request_next(s->core, id)) != 0;) {
+                uint32_t part = 0;
+
+                while (core_request_credentials(s->core, id, &part))
+                        ;
+        }
 }
 
 /* ---- answers to agents */
@@ -280,19 +284,28 @@ static void release(struct server *s, struct grants_release *x)
         set_deinit(&mine);
 }
 
+/* Tells the core, and releases the jobs of the present request. Returns false if the core has more to do for
+ * it. */
+static bool release_request(struct server *s, struct grants_release *x)
+{
+        struct core_request r;
+        struct core_delegation hop;
+
+        if (core_request_get(s->core, x->request, &r) != 0 || !str_eq(r.owner, x->owner) ||
+            core_request_delegation(s->core, x->request, &hop) != 0 || hop.origin)
+                return true;
+        if (x->shown_elsewhere && core_request_credentials(s->core, x->request, &x->part))
+                return false;
+        if (r.counts.held)
+                release(s, x);
+        return true;
+}
+
 bool grants_release_slice(struct server *s, struct grants_release *x, int64_t end_ns)
 {
-        while ((x->request = core_request_next(s->core, x->request)) != 0) {
-                struct core_request r;
-                struct core_delegation hop;
-
-                if (core_request_get(s->core, x->request, &r) == 0 && str_eq(r.owner, x->owner) &&
-                    core_request_delegation(s->core, x->request, &hop) == 0 && !hop.origin) {
-                        if (x->shown_elsewhere)
-                                core_request_credentials(s->core, x->request);
-                        if (r.counts.held)
-                                release(s, x);
-                }
+        while (x->part || (x->request = core_request_next(s->core, x->request)) != 0) {
+                if (release_request(s, x))
+                        x->part = 0;
                 if (clock_mono_ns() > end_ns)
                         return false;
         }

@@ -30,6 +30,7 @@ struct grants_release {
         /* the credential is new, or is for other URLs than before, so the core is told as well */
         bool shown_elsewhere;
         uint64_t request;
+        uint32_t part; /* of the request, that the core continues with; 0: it is done with it */
         uint64_t released;
 };
 /* returns true when all are released */

@@ -87,6 +87,16 @@ static bool find_request(struct server *s, struct call *c, struct str *ret_owner
         return true;
 }
 
+static void tell_core(struct server *s, struct call *c)
+{
+        struct put *p = c->state;
+
+        if (core_request_credentials(s->core, p->request, &p->release.part))
+                call_yield(c, tell_core);
+        else
+                call_io(c, write_put);
+}
+
 /* Appends the purpose of the credential as one text; "" when it has none. */
 static void what_for(const struct server *s, struct str owner, struct str name, struct buf *out)
 {
@@ -134,8 +144,9 @@ static void put_credential(struct server *s, struct call *c)
                 return;
         }
         if (p->release.shown_elsewhere)
-                core_request_credentials(s->core, p->request);
-        call_io(c, write_put); /* its jobs were waiting for it, and were not held */
+                tell_core(s, c);
+        else
+                call_io(c, write_put); /* its jobs were waiting for it, and were not held */
 }
 
 /* Keeps one URL too many, so that the list is then refused. */
