@@ -562,8 +562,7 @@ void part_data_load(struct core *c, struct request *r, struct part *p)
 }
 
 #define PART_STEPS 10u    /* steps that loading a part without a list takes */
-#define LOAD_STEPS 20000u /* steps after which request_data_load_some ends; the last part may go beyond it   \
-                           */
+#define LOAD_STEPS 20000u /* of one call of request_data_load_some; the last part may go beyond it */
 
 bool request_data_load_some(struct core *c, struct request *r, uint32_t *part)
 {
