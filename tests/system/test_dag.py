@@ -7,7 +7,7 @@ import re
 import pytest
 
 from condor import Condor
-from drover import sh
+from drover import processes, sh, wait_until
 from test_kill import apart
 
 
@@ -111,7 +111,30 @@ def test_condor_submit_dag(drover):
     assert "(2 nodes)" in condor("submit_dag", "-no_submit", "c.dag")
     drover.write("c.dag.rescue001", "DONE A\nDONE B\n")
     assert "all its nodes are done" in condor("submit_dag", "c.dag", code=1).err
-    assert "submitted to cluster" in condor("submit_dag", "-force", "c.dag")
+    again = condor("submit_dag", "-force", "c.dag")
+    drover.wait(int(re.search(r"submitted to cluster (\d+)\.", again)[1]))
+
+
+def test_condor_submit_dag_leaves_a_rescue_file(instance):
+    """By a process that outlives the command; it ends with the graph, also across a restart of the server."""
+    apart(instance)
+    condor = Condor(instance)
+    instance.write("ok.sub", sh("true"))
+    instance.write("bad.sub", sh(f"while [ ! -e {instance.work}/go ]; do sleep 0.05; done; exit 1"))
+    instance.write("c.dag", "JOB A ok.sub\nJOB B bad.sub\nJOB C ok.sub\nPARENT A CHILD B\nPARENT B CHILD C\nNODE_STATUS_FILE status\n")
+    out = condor("submit_dag", "c.dag")
+    request = int(re.search(r"submitted to cluster (\d+)\.", out)[1])
+    assert "c.dag.dagman.out" in out
+    wait_until(lambda: nodes(instance, request)["B"] == "running")
+    instance.kill_server()
+    instance.server()
+    instance.write("go", "")
+    wait_until(lambda: instance.exists("c.dag.rescue001"))
+    assert "DONE A" in instance.read("c.dag.rescue001").splitlines() and "NodeStatus" in instance.read("status")
+    wait_until(lambda: not processes(instance.work, "drover"))
+    instance.write("bad.sub", sh("true"))
+    again = condor("submit_dag", "c.dag")
+    instance.wait(int(re.search(r"submitted to cluster (\d+)\.", again)[1]))
 
 
 def test_a_held_graph_waits_and_goes_as_one(drover):

@@ -1,25 +1,71 @@
 /* Programs read this of the output: the number in "submitted to cluster 7." (Pegasus and others). There is no
- * DAGMan and no file of its own: the graph is a request, and the server goes through it. */
+ * DAGMan: the graph is a request, and the server goes through it. What DAGMan writes beside the DAG file, a
+ * rescue file above all, is written by `drover dag watch`, which is started in the background. */
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/system/program.h"
 #include "cli/client/submit.h"
 #include "cli/condor/condor.h"
 
 #define LINE    "-----------------------------------------------------------------------\n"
 #define ADD_MAX 60u
 
-static int submit_dag_send(struct submit *s)
+/* Starts a process that outlives this one and the terminal, and that writes the graph's files. If it is
+ * ended, the same command by hand does what it would have done. */
+static void start_watch(const char *id, const char *file)
+{
+        BUF_CLEANUP struct buf program = {0}, log = {0};
+        int in = open("/dev/null", O_RDONLY | O_CLOEXEC), out;
+        struct err err = {""};
+        pid_t pid;
+
+        buf_printf(&log, "%s.dagman.out", file);
+        out = open(buf_z(&log), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (out < 0)
+                err_set(&err, -errno, "%s: %s", buf_z(&log), strerror(errno));
+        if (in < 0 || out < 0 || program_find("drover", &program, &err) != 0) {
+                cli_note("its rescue file is not written by itself (%s): drover dag watch %s %s", err.text,
+                         id, file);
+        } else {
+                printf("Log of what follows it : %s\n" LINE, buf_z(&log));
+                fflush(stdout);
+                pid = fork();
+                if (pid == 0) {
+                        setsid();
+                        signal(SIGHUP, SIG_IGN);
+                        if (dup2(in, 0) == 0 && dup2(out, 1) == 1 && dup2(out, 2) == 2)
+                                execl(buf_z(&program), "drover", "dag", "watch", "--", id, file,
+                                      (char *)NULL);
+                        _exit(127);
+                }
+                if (pid < 0)
+                        cli_note("cannot start drover dag watch: %s", strerror(errno));
+        }
+        if (in >= 0)
+                close(in);
+        if (out >= 0)
+                close(out);
+}
+
+/* follow: start a process that writes its files. */
+static int submit_dag_send(struct submit *s, bool follow)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         int code = submit_send(s, &answer);
+        char id[24];
 
-        if (code == 0)
-                printf("Submitting job(s).\n1 job(s) submitted to cluster %lld.\n" LINE,
-                       (long long)view_integer(view_get(answer.root, "id"), 0));
-        return code;
+        if (code != 0)
+                return code;
+        snprintf(id, sizeof(id), "%lld", (long long)view_integer(view_get(answer.root, "id"), 0));
+        printf("Submitting job(s).\n1 job(s) submitted to cluster %s.\n" LINE, id);
+        if (follow)
+                start_watch(id, s->file);
+        return 0;
 }
 
 /* Several DAG files are one, of which each is a splice with its number as its name. With -usedagdir each is
@@ -109,7 +155,7 @@ static int submit_dag(struct cli *cli, const struct flags *f)
                 fflush(stdout);
         }
         if (code == 0 && !flags_has(f, "no_submit"))
-                code = submit_dag_send(&s);
+                code = submit_dag_send(&s, !text.n);
         submit_deinit(&s);
         return code;
 }
