@@ -107,6 +107,8 @@ static void exec_start(struct provisioner *p, const struct provisioner_launch *l
         json_kint(&j, "cpus", l->cpus);
         json_kint(&j, "memory_mib", l->memory_mib);
         json_kint(&j, "disk_kib", l->disk_kib);
+        json_key(&j, "price");
+        json_double(&j, (double)l->price_micro / 1e6);
         json_kstr(&j, "server", l->addresses);
         json_kstr(&j, "token", l->token);
         json_kstr(&j, "attributes", l->attributes);

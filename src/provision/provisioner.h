@@ -49,6 +49,7 @@ struct provisioner_launch {
         struct str with;       /* the shape's settings for the provider: a JSON object */
         struct str attributes; /* attributes for the ads of its agent: "Name = expression; ..." */
         int64_t cpus, memory_mib, disk_kib;
+        int64_t price_micro; /* price of an hour that budgets count, in millionths */
 };
 struct provisioner_settings {
         const char *name;

@@ -55,6 +55,10 @@ def test_calls(sky):
     assert run["InstanceMarketOptions.MarketType"] == "spot" and run["InstanceMarketOptions.SpotOptions.MaxPrice"] == "0.05"
     assert run["MetadataOptions.HttpTokens"] == "required" and run["InstanceInitiatedShutdownBehavior"] == "terminate"
     assert MOTO or (run["SecurityGroupId.2"], run["LaunchTemplate.LaunchTemplateId"], run["LaunchTemplate.Version"]) == ("sg-2", "lt-1", "3")
+    for price, spot_price, most in ((0.04, None, "0.04"), (0, None, None), (12, "0.50", "0.5")):
+        asked = launch(f"drover.spot.n.{price}", spot=True, **({"spot_price": spot_price} if spot_price else {}))
+        assert call(sky, "start", {**asked, "price": price})[0] == 0
+        assert sky.calls[-1].get("InstanceMarketOptions.SpotOptions.MaxPrice") == most
     script = base64.b64decode(run["UserData"]).decode()
     assert "169.254.169.254 -m owner ! --uid-owner 0 -j REJECT" in script and "--server b.example:7331" in script
     assert call(sky, "start", launch("drover.one.n.1", type="t2.micro"))[1] == said or MOTO  # moto makes another: it does not look at the token

@@ -298,6 +298,7 @@ def test_what_a_program_is_given(instance, sky):
     configure(instance, text.replace("with: {", "with: {spot: false, more: [true, 'true', 1.10, {a: off}], "))
     instance.server()
     instance.run(sh("true"))
+    assert sky.calls("start")[0]["price"] == 1
     given = sky.calls("start")[0]["with"]
     assert (given["spot"], given["more"]) == (False, [True, "true", "1.10", {"a": "off"}])
     sky.all_gone()

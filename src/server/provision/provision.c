@@ -428,6 +428,7 @@ struct start_task {
         struct provision *p;
         struct driver *d;
         size_t shape;
+        int64_t price_micro;
         char *name;
         char launch[TOKEN_ID_TEXT];
         struct buf token;
@@ -516,7 +517,8 @@ static void start_provisioners(struct server *s, struct task *t)
                                              .attributes = str_of(shape->attributes ? shape->attributes : ""),
                                              .cpus = shape->cpus,
                                              .memory_mib = shape->memory_mib,
-                                             .disk_kib = shape->disk_kib},
+                                             .disk_kib = shape->disk_kib,
+                                             .price_micro = x->price_micro},
                 on_start, x);
 }
 
@@ -588,8 +590,11 @@ static void launch(struct provision *p, size_t shape, struct str account)
         if (d->starting >= STARTS_MAX || clock_boot_ms() < d->quiet_until_ms)
                 return; /* the next plan will decide again */
         x = mem_new(struct start_task);
-        *x = (struct start_task){
-                .task = {.run = start_is_durable, .drop = start_drop}, .p = p, .d = d, .shape = shape};
+        *x = (struct start_task){.task = {.run = start_is_durable, .drop = start_drop},
+                                 .p = p,
+                                 .d = d,
+                                 .shape = shape,
+                                 .price_micro = price};
         x->name = name_find(p, d, c);
         if (!x->name || token_new(p, d, x->name, &token, &x->token, &err) != 0) {
                 if (x->name)
