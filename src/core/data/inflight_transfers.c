@@ -6,6 +6,7 @@
 #include "core/model/core_parts.h"
 
 #define FILES_MAX  32u        /* most files of a job that are counted, in the order of its list */
+#define LOOKED_MAX 320u       /* most that are looked at: ten thousand jobs may begin at once */
 #define BYTES_MIN  (1u << 20) /* smaller files are ignored, since they arrive quickly */
 
 #define STORE_BITS 8
@@ -13,7 +14,7 @@
 struct walk {
         struct core *core;
         struct core_agent *agent;
-        unsigned files;
+        unsigned files, looked;
         void (*fn)(struct core *c, struct core_agent *a, const struct input *f);
 };
 
@@ -21,6 +22,8 @@ static bool on_file(void *arg, const struct input *f)
 {
         struct walk *w = arg;
 
+        if (++w->looked > LOOKED_MAX)
+                return false;
         if (f->bytes < BYTES_MIN)
                 return true;
         w->fn(w->core, w->agent, f);

@@ -435,26 +435,36 @@ size_t inputs_count(const struct inputs *in)
 
 #define FILES_STEP 16u /* files that take as long to look at as a step of an evaluation */
 
-void inputs_each(struct core *c, const struct inputs *in, uint32_t member,
-                 bool (*fn)(void *arg, const struct input *file), void *arg)
+/* Calls fn as inputs_each does. Returns how many files were looked at. */
+static size_t each_input(struct core *c, const struct inputs *in, uint32_t member,
+                         bool (*fn)(void *arg, const struct input *file), void *arg)
 {
-        c->late_steps += inputs_count(in) / FILES_STEP;
-        for (size_t i = 0; in && i < in->shared_count; i++) {
-                struct input f = in->shared[i];
+        size_t looked = 0, at;
+
+        for (; in && looked < in->shared_count; looked++) {
+                struct input f = in->shared[looked];
 
                 learn_size(c, &f);
                 if (!fn(arg, &f))
-                        return;
+                        return looked;
         }
         if (!in || member == MEMBER_ANY || member - in->part->first >= in->filled)
-                return;
-        for (size_t i = 0, at = (size_t)(member - in->part->first) * in->width; i < in->width; i++, at++) {
+                return looked;
+        at = (size_t)(member - in->part->first) * in->width;
+        for (size_t i = 0; i < in->width; i++, at++) {
                 struct input f = entry(in, at);
 
                 learn_size(c, &f);
                 if (f.id && !fn(arg, &f))
-                        return;
+                        return looked + i;
         }
+        return looked + in->width;
+}
+
+void inputs_each(struct core *c, const struct inputs *in, uint32_t member,
+                 bool (*fn)(void *arg, const struct input *file), void *arg)
+{
+        c->late_steps += each_input(c, in, member, fn, arg) / FILES_STEP;
 }
 
 struct held {

@@ -643,6 +643,43 @@ static void test_reasons_without_end(void **state)
         assert_int_equal(request_cold(r)->hold_count, 0);
 }
 
+/* A gang's members begin at once: few of their files are looked at for each. */
+static void test_a_gang_with_many_files(void **state)
+{
+        struct core *c = *state;
+        BUF_CLEANUP struct buf list = {0};
+        const struct request *r;
+        uint64_t steps;
+
+        for (unsigned i = 0; i < 10000; i++)
+                buf_printf(&list, "%chttp://x/%u", i ? ',' : '"', i);
+        buf_char(&list, '"');
+        const char *const many[] = {"GangSize", "2000", "TransferInput", buf_z(&list), "ExpectedRunTime",
+                                    "100",      NULL};
+        for (unsigned i = 0; i < 2; i++) {
+                const char *agent = i ? "n1" : "n0";
+                const struct core_offer o = {
+                        .agent = agent,
+                        .queue = "default",
+                        .serial = 1,
+                        .ad = STR("[Cpus=1500; TotalCpus=1500; Memory=99999999; Disk=9]"),
+                        .jobs_max = 10000};
+
+                core_agent_connected(c, agent);
+                assert_int_equal(core_offer(c, &o, NULL), 0);
+                core_cache_delta(c, agent, &(struct core_file){i + 5, 7}, 1, NULL, 0, true);
+        }
+        r = submit(c, NULL, 2000, many);
+        steps = core_steps(c);
+        for (unsigned i = 0; i < 5 && r->active == 0; i++) {
+                core_match(c);
+                pass_time(c, 1000);
+        }
+        assert_int_equal(r->active, 2000);
+        assert_in_range(core_steps(c) - steps, 20000, 200000);
+        buf_reset(&bare_assigned);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -665,6 +702,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_texts_of_accounts, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_places_for_many_files, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_reasons_without_end, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_a_gang_with_many_files, bare_core, bare_core_free),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
