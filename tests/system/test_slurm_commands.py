@@ -342,6 +342,8 @@ def test_a_script_is_what_it_was_when_it_was_submitted(look):
                 "printf '%s|' \"$@\" \"$BASH_VERSION\" $- >args\n")
     assert os.path.getsize(path) > 150000
     job = int(look("sbatch", "--parsable", path, "a b", "c'd\"e", "").strip())
+    shown = f"{path} a b c'd\"e"
+    assert shown in look.instance.cli("show", f"{job}.0").out and "padding" not in look.instance.cli("show", f"{job}.0").out
     with open(path, "w", encoding="utf-8") as f:
         f.write("#!/bin/sh\necho wrong >args\n")
     with open(os.path.join(look.work, "changed"), "w", encoding="utf-8"):
@@ -350,6 +352,11 @@ def test_a_script_is_what_it_was_when_it_was_submitted(look):
     words = look.file("args").split("|")
     assert words[:3] == ["a b", "c'd\"e", ""] and words[3][0].isdigit() and "e" in words[4]
     assert look("squeue", "-h", "-t", "all", "-j", job, "-o", "%o") == path + "\n"
+    rows = [j for j in look.instance.api("GET", "/v1/history")["jobs"] if j["id"] == f"{job}.0"]
+    assert [(j["cmd"].strip(), j["args"] or "") for j in rows] == [(shown, "")]
+    wrapped = int(look("sbatch", "--parsable", "--wrap", "echo one; echo two").strip())
+    assert "command       echo one; echo two" in look.instance.cli("show", f"{wrapped}.0").out
+    over(look, wrapped)
 
 
 def test_output_is_there_while_the_job_runs(look):

@@ -1030,6 +1030,23 @@ static void batch_add_text(struct args *words, struct str text)
         args_add(words, buf_view(&written));
 }
 
+/* What people are shown in place of the shell that writes and starts the script. */
+static void write_command(struct writing *g)
+{
+        const char *wrap = words_text(g->w, "wrap");
+        BUF_CLEANUP struct buf text = {0};
+
+        if (wrap)
+                buf_addz(&text, wrap);
+        else if (strcmp(g->b->command, "(null)") != 0)
+                buf_addz(&text, g->b->command);
+        else
+                buf_addz(&text, "a script from standard input");
+        for (size_t i = 0; i < g->b->argument_count; i++)
+                buf_printf(&text, " %s", g->b->arguments[i]);
+        write_string(g->out, "DroverCommand", buf_view(&text));
+}
+
 static int write_script(struct writing *g)
 {
         ARGS_CLEANUP struct args words = {0};
@@ -1050,6 +1067,7 @@ static int write_script(struct writing *g)
                 batch_add_text(&words, str_head(rest, PIECE_MAX));
         for (size_t i = 0; i < g->b->argument_count; i++)
                 batch_add_text(&words, str_of(g->b->arguments[i]));
+        write_command(g);
         buf_addz(g->out,
                  "executable = /bin/sh\ntransfer_executable = false\nshould_transfer_files = IN_PLACE\n");
         write_words(g->out, "arguments", &words);

@@ -21,7 +21,7 @@
         X(AllowedExecuteDuration) X(HoldOnSubmit) X(LeaveJobInQueue) X(TransferInputSizes) X(TransferInputSizeMB)              \
         X(TransferOutputSizeMB) X(OutputDestination) X(ContainerImage) X(DockerImage) X(DockerNetworkType)   \
         X(ContainerTargetDir) X(DockerPullPolicy) X(DockerOverrideEntrypoint) X(Modules) X(CondaEnv) X(PythonEnv) X(DataLabels)\
-        X(DroverCredentials) X(OAuthServicesNeeded) X(WantIOProxy) X(StreamOut) X(StreamErr) X(BankQuote) X(ReservationId) X(Meta) X(DroverReserved) X(DroverReservedWhy) X(DroverReservedStart) \
+        X(DroverCredentials) X(DroverCommand) X(OAuthServicesNeeded) X(WantIOProxy) X(StreamOut) X(StreamErr) X(BankQuote) X(ReservationId) X(Meta) X(DroverReserved) X(DroverReservedWhy) X(DroverReservedStart) \
         X(MetaPrefer) X(CoAllocate) X(ReserveId) X(ReserveDuration) \
         X(ExpectedRunTime) X(PriceWeight) X(BetterPlaceWait) X(PlacementPolicy)                                                          \
         X(DependsOn) X(OnDependencyFailure) X(AbortGraphOn) X(OnGraphAbort) X(JobCategory) X(JobCategoryMax) X(DapType) \

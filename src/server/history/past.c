@@ -223,10 +223,13 @@ bool past_row(struct past *p, const struct past_job *h, struct constraint *filte
                 .submitted_ms = h->submitted_ms,
                 .entered_ms = h->ended_ms,
                 .ended_ms = h->ended_ms,
-                .cmd = past_text_of(&ev, ad, at->Cmd, a),
-                .args = past_text_of(&ev, ad, at->Arguments, a),
+                .cmd = past_text_of(&ev, ad, at->DroverCommand, a),
         };
-        if (ret->args.n == 0)
+        if (ret->cmd.n == 0) {
+                ret->cmd = past_text_of(&ev, ad, at->Cmd, a);
+                ret->args = past_text_of(&ev, ad, at->Arguments, a);
+        }
+        if (ret->args.n == 0 && !ad_find(ad, at->DroverCommand))
                 ret->args = past_text_of(&ev, ad, at->Args, a);
         ret->started_ms = number_of(&ev, ad, at->DroverStartedMs);
         set_place(&ev, ad, at->LastRemoteHost, a, ret);

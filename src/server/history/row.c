@@ -66,9 +66,13 @@ static void load_part(struct row_maker *m, uint64_t request, uint32_t part)
         if (!ad)
                 return;
         expressions_read_init(&ev, r.submitted_ms / 1000);
-        m->cmd = row_text_of(m, &ev, ad, m->attr->Cmd, &m->cmd_late);
-        m->args = row_text_of(m, &ev, ad, m->attr->Arguments, &m->args_late);
-        if (m->args.n == 0)
+        m->cmd = row_text_of(m, &ev, ad, m->attr->DroverCommand, &m->cmd_late);
+        m->args_late = false;
+        if (m->cmd.n == 0) {
+                m->cmd = row_text_of(m, &ev, ad, m->attr->Cmd, &m->cmd_late);
+                m->args = row_text_of(m, &ev, ad, m->attr->Arguments, &m->args_late);
+        }
+        if (m->args.n == 0 && !ad_find(ad, m->attr->DroverCommand))
                 m->args = row_text_of(m, &ev, ad, m->attr->Args, &m->args_late);
         eval_deinit(&ev);
 }
