@@ -193,7 +193,9 @@ static struct queue *best_busy(struct core *c, const struct job_class *k, const 
          * times alone. */
         if (missing.bytes && c->data->inflight && here.run_known)
                 compare_holders(&s, idmap_get(c->data->inflight, missing.file), q);
-        if (here.run_known)
+        /* With no run time known, a job at least does not join others on a slow link; while it waits for one
+         * of them to end, it may become known. */
+        if (here.run_known || here.link_ms > 0)
                 compare_nearer(&s, q, cost_input_ms(&here) - here.link_ms);
         return s.best;
 }

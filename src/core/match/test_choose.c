@@ -398,6 +398,32 @@ static void test_waits_for_a_nearer_place(void **state)
         expect_assigned(c, "n1/default 2 0\n");
 }
 
+/* No run time is known. One job may fetch over the slow link; the next one does not share it. */
+static void test_leaves_a_slow_link_to_one(void **state)
+{
+        const char *const unknown[] = {"~TransferInput", "\"http://a/$(f)\"", "TransferInputSizes",
+                                       "\"8000000000\"", NULL};
+        const char *const nothing[] = {NULL};
+        const struct core_link fast = {STR(""), 1000, GB, 0}, slow = {STR(""), 1000, GB / 80, 0};
+        struct core *c = *state;
+
+        core_agent_connected(c, "n1");
+        core_links(c, "n1", &fast, 1);
+        core_agent_connected(c, "n2");
+        core_links(c, "n2", &slow, 1);
+        submit(c, NULL, 1, nothing);
+        offer(c, "n1", AD);
+        expect_assigned(c, "n1/default 1 0\n");
+        started(c, "n1", 1, 0);
+        pass_time(c, 100000);
+        submit(c, "a\nb\n", 2, unknown);
+        offer(c, "n2", TWO);
+        expect_assigned(c, "n2/default 2 0\n");
+        ended(c, "n1", 1, 0);
+        offer(c, "n1", AD);
+        expect_assigned(c, "n1/default 2 1\n");
+}
+
 /* Who has left a free place for it comes before whose files the place holds. */
 static void test_who_waits_is_next(void **state)
 {
@@ -651,6 +677,7 @@ int main(void)
                 TEST(test_waits_alone),
                 TEST(test_waits_no_longer_than_others),
                 TEST(test_waits_for_a_nearer_place),
+                TEST(test_leaves_a_slow_link_to_one),
                 TEST(test_who_waits_is_next),
                 TEST(test_author_does_not_wait),
                 TEST(test_blind),
