@@ -2,6 +2,8 @@
 import hashlib
 import http.client
 import json
+import os
+import socket
 import ssl
 
 import jsonschema
@@ -40,6 +42,20 @@ def test_a_token_is_needed_and_is_enough(secure):
     made = user_token(secure, "--expires", "1h")
     status, info = https(secure, "GET", "/v1/server", made["token"])
     assert status == 200 and info["uuid"] == secure.server_info()["uuid"]
+
+
+def test_the_certificate_has_this_machines_names(secure):
+    """So a client that verifies names can call the server from here without a setting; not by any other name."""
+    context = ssl.create_default_context(cafile=os.path.join(secure.dir, "ca", "ca.crt"))
+
+    def verified(name):
+        with socket.create_connection(("127.0.0.1", secure.port), 90) as raw, context.wrap_socket(raw, server_hostname=name) as tls:
+            return tls.version()
+
+    for name in ("localhost", "127.0.0.1", "::1", socket.gethostname(), "droverd"):
+        assert verified(name) == "TLSv1.3"
+    with pytest.raises(ssl.SSLCertVerificationError):
+        verified("other.example.org")
 
 
 def test_a_revoked_token_is_nothing(secure):

@@ -1,6 +1,7 @@
 #include "server/access/access.h"
 
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "auth/ca.h"
@@ -58,18 +59,36 @@ void access_free(struct access *a)
         free(a);
 }
 
+#define OWN_NAMES 4
+
+/* The names that this machine has for itself, for who calls the server from here. */
+static size_t own_names(char host[static 65], struct str ret[static OWN_NAMES])
+{
+        size_t n = 0;
+
+        ret[n++] = STR("localhost");
+        ret[n++] = STR("127.0.0.1");
+        ret[n++] = STR("::1");
+        if (gethostname(host, 65) == 0 &&
+            host[strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-")] == '\0' &&
+            *host)
+                ret[n++] = str_of(host);
+        return n;
+}
+
 /* Issues a certificate with its key. The authority's certificate is appended, because agents that join
  * know only its fingerprint. */
 static int issue(struct access *a, const struct config *config, int64_t now_ms, struct buf *ret_cert,
                  struct buf *ret_key, struct err *err)
 {
-        struct str names[CONFIG_LISTS_MAX];
+        struct str names[CONFIG_LISTS_MAX + OWN_NAMES];
+        char host[65] = "";
+        size_t n = own_names(host, names);
         int r;
 
         for (size_t i = 0; i < config->names.count; i++)
-                names[i] = str_of(config->names.items[i]);
-        r = ca_issue_server(a->ca, names, config->names.count, now_ms, SERVER_VALID_S, ret_cert, ret_key,
-                            err);
+                names[n++] = str_of(config->names.items[i]);
+        r = ca_issue_server(a->ca, names, n, now_ms, SERVER_VALID_S, ret_cert, ret_key, err);
         if (r == 0)
                 buf_str(ret_cert, ca_cert_pem(a->ca));
         return r;
