@@ -617,9 +617,13 @@ static bool is_clearly_better(struct core *c, const struct look *l, const struct
                 return a->start_ms > c->now_ms;
         if (c->steady_ms - a->made_ms < (int64_t)PAUSE_MS << doubles)
                 return false;
-        if (plan->ms <= now->ms && plan->cost <= now->cost && /* better in both, whatever is preferred */
-            (now->ms > plan->ms * (1 + GAIN) || now->cost > plan->cost * (1 + GAIN)))
-                return true;
+        if (plan->ms <= now->ms && plan->cost <= now->cost) { /* no worse, whatever is preferred */
+                if (now->ms > plan->ms * (1 + GAIN) || now->cost > plan->cost * (1 + GAIN))
+                        return true;
+                /* Beside a result that takes very long, no wait for the start would count. */
+                if (plan->start_ms <= c->now_ms && now->start_ms - c->now_ms > PAUSE_MS)
+                        return true;
+        }
         return worth(weight, now->ms, now->cost, plan->ms, plan->cost) > 1 + GAIN;
 }
 

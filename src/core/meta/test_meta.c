@@ -190,6 +190,21 @@ static void test_reserved_and_moved(void **state)
         assert_null(core_reserved_first(s->core));
 }
 
+/* Beside a run of thirty years a wait of a quarter of an hour is little, but a free place ends it. */
+static void test_a_long_job_moves_to_a_free_place(void **state)
+{
+        struct story *s = *state;
+
+        place(s, "a");
+        fill(s, "a", "1000");
+        SUBMIT(1, "Meta", "true", "RequestCpus", "4", "ExpectedRunTime", "1000000000");
+        pass(s, 60 * S);
+        assert_string_equal(meta_of(s, 2, 0).agent, "a");
+        place(s, "b");
+        pass(s, 3 * S);
+        SAID(actions, "assign b q 2 0 f1\n");
+}
+
 /* A job that another place would have a little earlier stays where it is; each move makes the next one rarer.
  */
 static void test_it_does_not_flap(void **state)
@@ -508,6 +523,7 @@ int main(void)
                 STORY(test_a_free_place_at_once),
                 STORY(test_needs_and_lengths_without_sense),
                 STORY(test_reserved_and_moved),
+                STORY(test_a_long_job_moves_to_a_free_place),
                 STORY(test_it_does_not_flap),
                 STORY(test_reserved_room_is_kept),
                 STORY(test_what_ends_it),
