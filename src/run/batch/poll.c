@@ -141,6 +141,7 @@ static void take_line(struct batch *b, const struct batch_line *line)
                                  "native=" STR_FMT " name=%s",
                                  b->queue, STR_ARG(line->native), t->s->name);
                 t->strange = t->strange_told = true;
+                t->owed = false; /* that accounting had it as running was said of the other job */
                 return;
         }
         t->strange = false;
@@ -267,8 +268,8 @@ static void on_past_line(void *arg, const struct batch_line *line)
                 return;
         if (t->strange && line->name.n && !str_eqz(line->name, t->s->name))
                 return;
-        t->owed = !is_end(line->phase);
-        if (!t->owed && (!line->name.n || str_eqz(line->name, t->s->name)))
+        t->owed = !is_end(line->phase) && !t->strange;
+        if (is_end(line->phase) && (!line->name.n || str_eqz(line->name, t->s->name)))
                 batch_settle(b, t, line->phase, line->reason);
 }
 
