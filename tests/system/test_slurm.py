@@ -523,7 +523,8 @@ def test_reservations_are_made_in_slurm_too(instance, alpha):
         return [dict(word.split("=", 1) for word in line.split() if "=" in word) for line in lines]
     number = int(instance.cli("reserve", "--queue", "n1/alpha", "--cpus", "2", "--for", "1h"))
     made, = wait_until(there)
-    assert (made["Users"], made["CoreCnt"], made["Duration"]) == ("root", "2", "01:00:00") and f"-r{number}-" in made["ReservationName"]
+    assert (made["Users"], made["CoreCnt"]) == ("root", "2") and f"-r{number}-" in made["ReservationName"]
+    assert made["Duration"] == "01:00:00" or re.fullmatch(r"00:5[0-9]:[0-9]{2}", made["Duration"]), made  # it began when Slurm heard of it
     go = os.path.join(instance.work, "go")
     request = instance.submit(sh(until(go), reservation=number))
     instance.wait_state(f"{request}.0", "running")
