@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -70,6 +71,7 @@ int store_lock_take(const char *path, int *ret_fd, struct err *err)
 }
 
 #define MARK_CLOSED (UINT64_C(1) << 63) /* flag in the number */
+#define BEGIN_BYTES (1 << 20)           /* for the first commits of the next start */
 
 struct mark {
         char magic[8];
@@ -189,6 +191,16 @@ void store_wal_extend(const char *path, size_t size)
                 fsync(fd);
         }
         close(fd);
+}
+
+bool store_wal_fits(const char *path)
+{
+        MEM_CLEANUP char *name = beside(path, "-wal");
+        struct statvfs disk;
+        struct stat st;
+
+        return stat(name, &st) != 0 || statvfs(name, &disk) != 0 ||
+               (uint64_t)disk.f_bavail * disk.f_frsize >= (uint64_t)st.st_size + BEGIN_BYTES;
 }
 
 void store_wal_empty(const char *path, size_t size)

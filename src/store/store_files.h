@@ -44,6 +44,8 @@ int store_file_create(const char *path, struct err *err);
  * pages are all in the database, after closing, so that a backup put in the database's place never meets
  * pages of another. Both ignore errors. */
 void store_wal_extend(const char *path, size_t size);
+/* Returns whether the disk has room for all of the log in the database, and some to begin again with. */
+bool store_wal_fits(const char *path);
 void store_wal_empty(const char *path, size_t size);
 
 /* Returns whether the folder of `path` is on a filesystem shared between machines. */

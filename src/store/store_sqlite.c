@@ -252,15 +252,15 @@ static int check_presence(const struct sqlite *q, struct err *err)
 static void sqlite_close(struct store_backend *be)
 {
         struct sqlite *q = (struct sqlite *)be;
-        bool whole = false;
+        bool whole = false, fits = q->db && store_wal_fits(q->path);
 
         sqlite_checkpointer_stop(q);
         sqlite_readers_close(q);
         for (int i = 0; i < ST_COUNT; i++)
                 sqlite3_finalize(q->st[i]);
-        if (q->db && !q->failed)
+        if (q->db && !q->failed && fits)
                 whole = sqlite_checkpoint_whole(q);
-        if (q->db && q->failed)
+        if (q->db && (q->failed || !fits)) /* the log has everything, and the next start needs what is left */
                 sqlite3_db_config(q->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         sqlite3_close(q->db);
         if (whole) {

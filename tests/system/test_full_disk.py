@@ -102,6 +102,21 @@ def test_full_disk(small):
     assert small.history(running)[0]["exit_code"] == 3
 
 
+@pytest.mark.parametrize("left", [100 << 10, 1 << 20])
+def test_a_server_that_ends_on_a_full_disk_begins_again(small, left):
+    """Its log is not moved into the database at the end where that would take the last room, which the next start needs."""
+    server = small.server()
+    requests = [small.submit(sh("true # " + "x" * 60000)) for _ in range(60)]
+    free = os.statvfs(small.dir)
+    with open(os.path.join(small.dir, "ballast"), "wb") as f:
+        os.posix_fallocate(f.fileno(), 0, free.f_bavail * free.f_frsize - left)
+    assert server.stop() == 0
+    small.server()
+    assert all(small.job(f"{request}.0")["state"] == "idle" for request in requests)
+    os.unlink(os.path.join(small.dir, "ballast"))
+    wait_until(lambda: small.server_info()["accepting"] is True)
+
+
 def test_outputs_wait_for_room_at_the_server(small):
     """What a job elsewhere has made stays with its agent, and comes when there is room."""
     small.port = free_port()
