@@ -1,4 +1,5 @@
 """Batch queues whose commands are run at a login node over SSH: a real sshd, a real Slurm, a real Grid Engine. Nothing of Drover is there."""
+import contextlib
 import os
 import signal
 
@@ -111,7 +112,8 @@ def test_a_login_node_that_is_away_is_waited_for(instance, login, alpha):
     login.stop()
     login.cut()
     for pid in processes(os.path.join(instance.base, "n"), "ssh"):
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it has seen that the connection is cut
+            os.kill(pid, signal.SIGKILL)
 
     def told():
         """the agent says that the login node is not there"""
