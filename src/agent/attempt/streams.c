@@ -51,7 +51,7 @@ bool streams_are_followed(const struct attempt *at)
 
 /* ---- answers */
 
-/* What the attempt's present step has used so far. */
+/* Adds to the answer which resources the attempt's present step has used so far, if they are measured. */
 static void add_usage(const struct followed *f, struct streams_answer *answer)
 {
         struct cgroup_usage u;

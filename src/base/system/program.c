@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What /proc/self/exe names if the program was started by the launcher of the portable agent
- * (agent/portable.c), which gives it the launcher's own path as argv[0]. */
+/* Name of the C library's loader in the portable agent (agent/portable.c). If its launcher started this
+ * program, /proc/self/exe is the loader, and argv[0] the launcher's absolute path. */
 #define PORTABLE_LOADER "drover-loader"
 
 const char *program_self(void)

@@ -1030,7 +1030,8 @@ static void batch_add_text(struct args *words, struct str text)
         args_add(words, buf_view(&written));
 }
 
-/* What people are shown in place of the shell that writes and starts the script. */
+/* Writes DroverCommand, the text that listings show as the job's command: the program is a shell that writes
+ * and starts the script. */
 static void write_command(struct writing *g)
 {
         const char *wrap = words_text(g->w, "wrap");

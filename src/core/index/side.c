@@ -216,8 +216,8 @@ void index_side_make(struct core *c, const struct ad *ad, const struct index_sid
         *ret = s;
 }
 
-/* Of all clauses of a side together; those beyond it exclude nothing, since a side is compared with all
- * others in one go. Pairs that are evaluated later have all steps. */
+/* Limit of steps for all clauses of a side together, since a side is compared with all others in one go.
+ * Clauses beyond the limit exclude nothing. Pairs that are evaluated later have all steps. */
 #define SIDE_STEPS_MAX 200u
 
 static bool agrees(struct core *c, const struct index_side *a, const struct index_side *b)

@@ -656,8 +656,8 @@ static void describe_programs(struct submission *s, struct buf *room, unsigned f
         }
 }
 
-/* What is known of programs is kept for those that somebody runs: a draft leaves nothing, a long name takes
- * no room, and one user's programs leave room to others'. */
+/* Estimates are kept for programs that somebody runs: a draft leaves none, a long name takes no room, and one
+ * user's programs leave room to others'. */
 static void test_programs_that_nobody_runs(void **state)
 {
         struct core *c = *state;

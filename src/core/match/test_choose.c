@@ -424,7 +424,7 @@ static void test_leaves_a_slow_link_to_one(void **state)
         expect_assigned(c, "n1/default 2 1\n");
 }
 
-/* Who has left a free place for it comes before whose files the place holds. */
+/* A job that has left a free place to wait for this one gets it before a job whose files the place holds. */
 static void test_who_waits_is_next(void **state)
 {
         const char *const other[] = {"TransferInput",

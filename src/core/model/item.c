@@ -112,25 +112,30 @@ int core_member_expand(struct core *c, uint64_t request, uint32_t member, struct
 /* Steps for a text, which is made of some words, or a number. */
 #define TEXT_STEPS 100u
 
+/* Sets the limit of steps of an evaluation, and returns the former limit. */
+static uint32_t steps_limit(struct core *c, uint32_t max)
+{
+        uint32_t before = c->eval.steps_max;
+
+        c->eval.steps_max = max;
+        return before;
+}
+
 bool item_text(struct core *c, const struct ad *ad, symbol name, struct str *ret)
 {
-        uint32_t steps_max = c->eval.steps_max;
-        bool found;
+        uint32_t before = steps_limit(c, TEXT_STEPS);
+        bool found = eval_string(&c->eval, ad, NULL, name, ret);
 
-        c->eval.steps_max = TEXT_STEPS;
-        found = eval_string(&c->eval, ad, NULL, name, ret);
-        c->eval.steps_max = steps_max;
+        steps_limit(c, before);
         return found;
 }
 
 bool item_integer(struct core *c, const struct ad *ad, symbol name, int64_t *ret)
 {
-        uint32_t steps_max = c->eval.steps_max;
-        bool found;
+        uint32_t before = steps_limit(c, TEXT_STEPS);
+        bool found = eval_integer(&c->eval, ad, NULL, name, ret);
 
-        c->eval.steps_max = TEXT_STEPS;
-        found = eval_integer(&c->eval, ad, NULL, name, ret);
-        c->eval.steps_max = steps_max;
+        steps_limit(c, before);
         return found;
 }
 
