@@ -7,13 +7,13 @@
 
 #define ISSUED         "issued/"
 #define REVOKED        "revoked/"
-#define RECORD_VERSION 2 /* version 1 had no ceiling */
+#define RECORD_VERSION 3 /* version 1 had no ceiling, version 2 no `most` */
 
 struct entry {
         char serial[41]; /* in the form of cert_facts */
         char name[CSR_NAME_MAX + 1];
         int64_t from_ms, until_ms, revoked_ms;
-        char *owners, *tags, *labels; /* of the ceiling; NULL: no limit */
+        char *owners, *tags, *labels, *most; /* of the ceiling; NULL: no limit */
 };
 
 static void certificates_entry_free(struct entry *e)
@@ -23,6 +23,7 @@ static void certificates_entry_free(struct entry *e)
         free(e->owners);
         free(e->tags);
         free(e->labels);
+        free(e->most);
         free(e);
 }
 
@@ -31,6 +32,7 @@ static void set_ceiling(struct entry *e, const struct cert_ceiling *c)
         e->owners = str_dupz(c->owners);
         e->tags = str_dupz(c->tags);
         e->labels = str_dupz(c->labels);
+        e->most = str_dupz(c->most);
 }
 
 struct certificates {
@@ -66,6 +68,8 @@ static bool read_issued(struct entry *e, struct str record)
                 ceiling.tags = unpack_str(&u);
                 ceiling.labels = unpack_str(&u);
         }
+        if (version > 2)
+                ceiling.most = unpack_str(&u);
         if (!unpack_done(&u) || name.n > CSR_NAME_MAX)
                 return false;
         set_ceiling(e, &ceiling);
@@ -161,13 +165,15 @@ void certificates_add(struct certificates *cs, const struct cert_facts *facts,
         e->until_ms = facts->until_ms;
         set_ceiling(e, ceiling ? ceiling : &(struct cert_ceiling){0});
         certificates_entry_free(map_put(cs->by_serial, str_of(e->serial), e));
-        pack_u64(&record, RECORD_VERSION);
+        pack_u64(&record, *e->most ? RECORD_VERSION : RECORD_VERSION - 1); /* an older server reads it */
         pack_str(&record, str_of(e->name));
         pack_i64(&record, e->from_ms);
         pack_i64(&record, e->until_ms);
         pack_str(&record, str_of(e->owners));
         pack_str(&record, str_of(e->tags));
         pack_str(&record, str_of(e->labels));
+        if (*e->most)
+                pack_str(&record, str_of(e->most));
         put_certificate(b, ISSUED, e->serial, &record);
 }
 
@@ -183,7 +189,7 @@ static void revoke(struct entry *e, int64_t now_ms, struct store_batch *b)
         BUF_CLEANUP struct buf record = {0};
 
         e->revoked_ms = now_ms ? now_ms : 1;
-        pack_u64(&record, RECORD_VERSION);
+        pack_u64(&record, 1); /* its form has not changed since */
         pack_i64(&record, e->revoked_ms);
         put_certificate(b, REVOKED, e->serial, &record);
 }
@@ -247,7 +253,7 @@ static struct certificate shown(const struct entry *e)
                 .from_ms = e->from_ms,
                 .until_ms = e->until_ms,
                 .revoked_ms = e->revoked_ms,
-                .ceiling = {str_of(e->owners), str_of(e->tags), str_of(e->labels)},
+                .ceiling = {str_of(e->owners), str_of(e->tags), str_of(e->labels), str_of(e->most)},
         };
 }
 

@@ -21,6 +21,9 @@ struct cert_ceiling {
         struct str tags;   /* the allowed Tags of its ads */
         /* labels of data that it may see, if the settings clear it for them; "none": no label */
         struct str labels;
+        /* most that each of its queues may offer, NAME=NUMBER for attributes of the ad: "Cpus=8,Memory=16384"
+         */
+        struct str most;
 };
 /* Records an issued certificate. ceiling: NULL is no limit. */
 void certificates_add(struct certificates *cs, const struct cert_facts *facts,

@@ -136,7 +136,8 @@ static void a_ceiling_is_kept(void **state)
         BUF_CLEANUP struct buf old = {0};
         struct certificate c;
 
-        certificates_add(f->cs, &facts, &(struct cert_ceiling){STR("ann@x,*@y"), STR("fast"), STR("none")},
+        certificates_add(f->cs, &facts,
+                         &(struct cert_ceiling){STR("ann@x,*@y"), STR("fast"), STR("none"), STR("Cpus=2")},
                          f->kept.batch);
         pack_u64(&old, 1);
         pack_str(&old, STR("n2"));
@@ -149,6 +150,7 @@ static void a_ceiling_is_kept(void **state)
         assert_true(str_eq(c.ceiling.owners, STR("ann@x,*@y")));
         assert_true(str_eq(c.ceiling.tags, STR("fast")));
         assert_true(str_eq(c.ceiling.labels, STR("none")));
+        assert_true(str_eq(c.ceiling.most, STR("Cpus=2")));
         assert_true(certificates_find(f->cs, STR("4b02"), &c));
         assert_int_equal(c.ceiling.owners.n + c.ceiling.tags.n + c.ceiling.labels.n, 0);
         certificates_revoke(f->cs, STR("n1"), 5, f->kept.batch);

@@ -8,7 +8,7 @@
 #include "auth/csr.h"
 #include "base/pack.h"
 
-#define RECORD_VERSION 2 /* version 1 had no labels */
+#define RECORD_VERSION 3 /* version 1 had no labels, version 2 no `most` */
 
 static const char *const kind_names[] = {[TOKEN_AGENT] = "agent", [TOKEN_USER] = "user"};
 
@@ -109,7 +109,7 @@ void token_make(struct token *t, struct str fingerprint, struct buf *ret_text)
 
 void token_pack(struct buf *to, const struct token *t)
 {
-        pack_u64(to, RECORD_VERSION);
+        pack_u64(to, t->most.n ? RECORD_VERSION : RECORD_VERSION - 1); /* an older server reads it */
         pack_str(to, str_make((const char *)t->hash, sizeof(t->hash)));
         pack_u64(to, t->kind);
         pack_u64(to, t->role);
@@ -122,6 +122,8 @@ void token_pack(struct buf *to, const struct token *t)
         pack_str(to, t->tags);
         pack_str(to, t->owners);
         pack_str(to, t->labels);
+        if (t->most.n)
+                pack_str(to, t->most);
 }
 
 int token_unpack(struct token *t, struct str id, struct str record)
@@ -147,6 +149,8 @@ int token_unpack(struct token *t, struct str id, struct str record)
         got.owners = unpack_str(&u);
         if (version > 1)
                 got.labels = unpack_str(&u);
+        if (version > 2)
+                got.most = unpack_str(&u);
         if (!unpack_done(&u) || hash.n != sizeof(got.hash))
                 return -EBADMSG;
         memcpy(got.hash, hash.p, hash.n);

@@ -47,6 +47,7 @@ struct token {
         struct str tags;       /* agents: their ceiling, in the form of struct cert_ceiling */
         struct str owners;
         struct str labels;
+        struct str most;
 };
 
 /* ---- text */

@@ -6,6 +6,7 @@
 
 #include "auth/csr.h"
 #include "base/format/name.h"
+#include "base/job/offer_limit.h"
 #include "base/job/owners.h"
 #include "base/map.h"
 
@@ -169,11 +170,12 @@ int tokens_add(struct tokens *ts, const struct token *t, struct store_batch *b, 
         if (t->kind == TOKEN_USER && principal_split(t->name, &name, &domain))
                 return err_set(err, -EINVAL, "\"" STR_FMT "\" is not a user, who is written name@domain",
                                STR_ARG(t->name));
-        if (t->tags.n > TOKEN_LIMITS_MAX || t->owners.n > TOKEN_LIMITS_MAX || t->labels.n > TOKEN_LIMITS_MAX)
-                return err_set(err, -EINVAL, "more than %d bytes of tags, owners or labels for a token",
+        if (t->tags.n > TOKEN_LIMITS_MAX || t->owners.n > TOKEN_LIMITS_MAX ||
+            t->labels.n > TOKEN_LIMITS_MAX || t->most.n > TOKEN_LIMITS_MAX)
+                return err_set(err, -EINVAL, "more than %d bytes of tags, owners, labels or most for a token",
                                TOKEN_LIMITS_MAX);
-        if (t->kind == TOKEN_USER && (t->tags.n || t->owners.n || t->labels.n))
-                return err_set(err, -EINVAL, "tags, owners and labels are for agents' tokens");
+        if (t->kind == TOKEN_USER && (t->tags.n || t->owners.n || t->labels.n || t->most.n))
+                return err_set(err, -EINVAL, "tags, owners, labels and most are for agents' tokens");
         if (!owners_good(t->owners))
                 return err_set(err, -EINVAL,
                                "the owners \"" STR_FMT "\" are not name@domain, *@domain or any",
@@ -183,6 +185,12 @@ int tokens_add(struct tokens *ts, const struct token *t, struct store_batch *b, 
                                "tags and labels are words of at most %d bytes, without quotes and "
                                "backslashes, separated by commas",
                                CSR_NAME_MAX);
+        if (!offer_limits_good(t->most))
+                return err_set(
+                        err, -EINVAL,
+                        "most is NAME=NUMBER for attributes of the queues, such as Cpus=8,Memory=16384, "
+                        "not \"" STR_FMT "\"",
+                        STR_ARG(t->most));
         if (t->limited && t->uses_left == 0)
                 return err_set(err, -EINVAL, "a token of no uses");
         if (t->kind == TOKEN_USER && tokens_count_of(ts, t->name) >= TOKENS_OF_ONE_MAX)

@@ -3,6 +3,7 @@
  * full. */
 #include "base/map.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <sys/random.h>
 
@@ -144,6 +145,15 @@ static size_t map_at(const struct map *m, struct str key, uint64_t hash)
 void *map_get(const struct map *m, struct str key)
 {
         return m->slots[map_at(m, key, hash_bytes((const unsigned char *)key.p, key.n, m->nocase))].value;
+}
+
+struct str map_key(const struct map *m, struct str key)
+{
+        const struct slot *s =
+                &m->slots[map_at(m, key, hash_bytes((const unsigned char *)key.p, key.n, m->nocase))];
+
+        assert(s->value);
+        return str_make(s->key, s->n);
 }
 
 static void map_grow(struct map *m)

@@ -15,6 +15,9 @@ size_t map_count(const struct map *m);
 void *map_get(const struct map *m, struct str key);
 void *map_put(struct map *m, struct str key, void *value); /* returns the value that was there, or NULL */
 void *map_take(struct map *m, struct str key);             /* removes; returns the value, or NULL */
+/* Returns the map's own copy of a key that is in it, which is valid until it is taken; with a NUL behind it.
+ * The copy may be passed to map_take. */
+struct str map_key(const struct map *m, struct str key);
 /* Walks in no particular order: size_t at = 0; while (map_next(m, &at, &key, &value)). Nothing may be put or
  * taken while walking. key and value may be NULL. */
 bool map_next(const struct map *m, size_t *at, struct str *ret_key, void **ret_value);

@@ -7,8 +7,9 @@
 #include "base/pack.h"
 
 /* Number of single changes after which a bitmap is searched for runs again. */
-#define CHURN_MAX  4096u
-#define RANGE_LONG 4096 /* a range of so many is worth looking at all the rest at once */
+#define CHURN_MAX    4096u
+#define COMMON_STEPS 32u  /* members of each set that are compared before the sets are intersected */
+#define RANGE_LONG   4096 /* a range of so many is worth looking at all the rest at once */
 
 static uint64_t range_mask(uint64_t first, uint64_t end) /* bits of [first, end) within 0..63 */
 {
@@ -223,6 +224,23 @@ uint64_t set_next(const struct set *s, uint64_t from)
                         return it.current_value;
         }
         return SET_END;
+}
+
+uint64_t set_first_common(const struct set *a, const struct set *b)
+{
+        uint64_t m = set_first(a), n;
+
+        for (unsigned i = 0; i < COMMON_STEPS || !a->bitmap || !b->bitmap; i++) {
+                n = m == SET_END ? SET_END : set_next(b, m);
+                if (n == m || n == SET_END)
+                        return n;
+                m = set_next(a, n);
+        }
+        roaring_bitmap_t *both = roaring_bitmap_and(a->bitmap, b->bitmap);
+        assert(both);
+        n = roaring_bitmap_is_empty(both) ? SET_END : roaring_bitmap_minimum(both);
+        roaring_bitmap_free(both);
+        return n;
 }
 
 /* Returns whether the set has all of [first, end), first < end. Uses ranks, because

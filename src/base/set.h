@@ -40,6 +40,9 @@ static inline uint64_t set_first(const struct set *s)
 {
         return set_next(s, 0);
 }
+/* The first member that both have, or SET_END. Fast also where members of one lie between those of the other
+ * by the million. */
+uint64_t set_first_common(const struct set *a, const struct set *b);
 /* Gives the run of members that begins at the first member >= from: [*ret_first, *ret_end). False: there is
  * none. Walk: for (uint64_t at = 0; set_run(s, at, &a, &b); at = b). */
 bool set_run(const struct set *s, uint64_t from, uint64_t *ret_first, uint64_t *ret_end);

@@ -32,6 +32,17 @@ static void basics(void **state)
         assert_ptr_equal(map_take(m, STR("one")), &values[1]);
         assert_null(map_get(m, STR("one")));
         assert_int_equal(map_count(m), 2);
+        struct str own = map_key(m, str_make("a\0b", 3));
+        assert_true(str_eq(own, str_make("a\0b", 3)));
+        for (int i = 0; i < 100; i++) { /* it stays where it is when the map grows */
+                char more[8];
+
+                snprintf(more, sizeof(more), "%d", i);
+                assert_null(map_put(m, str_of(more), &values[0]));
+        }
+        assert_ptr_equal(map_key(m, str_make("a\0b", 3)).p, own.p);
+        assert_ptr_equal(map_take(m, own), &values[3]);
+        assert_null(map_get(m, str_make("a\0b", 3)));
         map_free(m);
         map_free(NULL);
 }

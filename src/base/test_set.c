@@ -323,13 +323,50 @@ static void fragmented(void **state)
         set_deinit(&t);
 }
 
+static void expect_common(const struct set *a, const struct set *b)
+{
+        uint64_t m = set_first(a);
+
+        while (m != SET_END && !set_has(b, (uint32_t)m))
+                m = set_next(a, m + 1);
+        assert_int_equal(set_first_common(a, b), m);
+        assert_int_equal(set_first_common(b, a), m);
+}
+
+/* The first of both, for sets of any size: without a common member, and with one behind members of one that
+ * lie between those of the other. */
+static void common(void **state)
+{
+        static const uint32_t counts[] = {1, 60, 70, 1000, 300000};
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+                for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++) {
+                        struct set a = {0}, b = {0};
+
+                        expect_common(&a, &b);
+                        for (uint32_t n = 0; n < counts[i]; n++)
+                                set_add(&a, 2 * n);
+                        expect_common(&a, &b);
+                        for (uint32_t n = 0; n < counts[k]; n++)
+                                set_add(&b, 2 * n + 1);
+                        expect_common(&a, &b);
+                        set_add(&b, 2 * (counts[i] - 1));
+                        expect_common(&a, &b);
+                        set_add(&a, 1);
+                        expect_common(&a, &b);
+                        set_deinit(&a);
+                        set_deinit(&b);
+                }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(random_model), cmocka_unit_test(random_blocks),
                 cmocka_unit_test(million),      cmocka_unit_test(far_end),
                 cmocka_unit_test(text),         cmocka_unit_test(bad_records),
-                cmocka_unit_test(fragmented),
+                cmocka_unit_test(fragmented),   cmocka_unit_test(common),
         };
 
         return cmocka_run_group_tests_name("base/set", tests, NULL, NULL);

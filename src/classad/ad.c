@@ -116,6 +116,21 @@ struct ad *ad_dup(const struct ad *ad)
         return to;
 }
 
+static void compact(struct ad *ad);
+
+struct ad *ad_trim(struct ad *ad)
+{
+        struct ad *to;
+
+        if (ad->packed)
+                return ad;
+        if (ad->waste)
+                compact(ad);
+        to = ad_dup(ad);
+        ad_free(ad);
+        return to;
+}
+
 void ad_set_parent(struct ad *ad, const struct ad *parent)
 {
         for (const struct ad *a = parent; a; a = a->parent)

@@ -47,6 +47,9 @@ int ad_parse(struct symbols *symbols, struct str text, enum classad_syntax synta
 int ad_parse_part(struct symbols *symbols, struct str text, size_t *at, enum classad_syntax syntax,
                   struct ad **ret_ad, struct err *err);
 struct ad *ad_dup(const struct ad *ad); /* a deep copy with the same parent */
+/* Returns the ad in one block of memory without room to grow, for one that is kept unchanged. Takes `ad`,
+ * whose expressions and texts move. */
+struct ad *ad_trim(struct ad *ad);
 
 void ad_set_parent(struct ad *ad, const struct ad *parent); /* NULL: none */
 const struct ad *ad_parent(const struct ad *ad);

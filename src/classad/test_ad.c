@@ -11,6 +11,45 @@ static const char *ad_text(struct world *w, const struct ad *ad)
         return buf_z(&w->out);
 }
 
+static void test_trim(void **state)
+{
+        struct world w;
+        struct ad *ad, *parent, *same;
+        char text[400];
+
+        (void)state;
+        world_init(&w, NULL, NULL);
+        parent = ad_new(w.symbols);
+        ad = ad_new(w.symbols);
+        ad_set_parent(ad, parent);
+        for (unsigned i = 0; i < 40; i++) { /* enough for an index, with waste */
+                char name[8];
+
+                snprintf(name, sizeof(name), "n%u", i % 20);
+                assert_int_equal(ad_set_text(ad, world_symbol(&w, name), STR("n1 + n2 * \"a text\""), NULL),
+                                 0);
+                ad_set_integer(ad, world_symbol(&w, name), i);
+        }
+        ad_set_string(ad, world_symbol(&w, "n3"), STR("x"));
+        snprintf(text, sizeof(text), "%s", ad_text(&w, ad));
+        ad = ad_trim(ad);
+        assert_string_equal(ad_text(&w, ad), text);
+        assert_ptr_equal(ad_parent(ad), parent);
+        same = ad_trim(ad); /* it is so already */
+        assert_ptr_equal(same, ad);
+        ad_set_string(ad, world_symbol(&w, "n3"), STR("another text"));
+        ad_set_integer(ad, world_symbol(&w, "more"), 1);
+        assert_int_equal(ad_count(ad), 21);
+        ad_remove(ad, world_symbol(&w, "more"));
+        ad_set_string(ad, world_symbol(&w, "n3"), STR("x"));
+        ad = ad_trim(ad);
+        assert_string_equal(ad_text(&w, ad), text);
+        ad_free(ad);
+        ad_free(ad_trim(ad_new(w.symbols)));
+        ad_free(parent);
+        world_deinit(&w);
+}
+
 static void test_set_and_replace(void **state)
 {
         struct world w;
@@ -387,6 +426,7 @@ static void test_names_come_and_go(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_trim),
                 cmocka_unit_test(test_set_and_replace),
                 cmocka_unit_test(test_names_are_forgotten),
                 cmocka_unit_test(test_spellings_are_forgotten),

@@ -178,6 +178,16 @@ void child_kill(struct child *c, int signo)
                 kill(c->pid, signo);
 }
 
+void child_end(struct child *c)
+{
+        pid_t pid = -1;
+
+        child_kill(c, SIGKILL);
+        while (c->pid > 0 && (pid = waitpid(c->pid, NULL, 0)) < 0 && errno == EINTR)
+                ;
+        child_free(c);
+}
+
 void child_forget(struct child *c)
 {
         c->exited = NULL;

@@ -21,4 +21,6 @@ int child_spawn(struct loop *l, const struct child_spec *spec,
                 struct err *err);
 pid_t child_pid(const struct child *c);
 void child_kill(struct child *c, int signo);
+/* Kills it and waits until it has ended; frees it without calling `exited`. */
+void child_end(struct child *c);
 void child_forget(struct child *c); /* no callback any more; it is still reaped */

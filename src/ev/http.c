@@ -696,6 +696,19 @@ struct str http_body(const struct http_request *r)
         return buf_view(&r->body);
 }
 
+bool http_body_hold(struct http_request *r, struct str holder)
+{
+        size_t units = r->body_units;
+
+        if (!r->bodies)
+                return true;
+        for (; r->body_units; r->body_units--)
+                share_give(r->bodies, str_of(r->body_holder));
+        free(r->body_holder);
+        r->body_holder = str_dupz(holder);
+        return body_has_room(r, units * BODY_UNIT);
+}
+
 bool http_body_grow(struct http_request *r, size_t size)
 {
         return !r->bodies || body_has_room(r, r->body_units * BODY_UNIT + size);
@@ -709,6 +722,11 @@ int http_peer_uid(const struct http_request *r, uid_t *ret, pid_t *ret_pid)
 int http_peer_pidfd(const struct http_request *r)
 {
         return r->conn ? stream_peer_pidfd(r->conn->stream) : -ENOTSUP;
+}
+
+struct str http_peer_holder(const struct http_request *r)
+{
+        return r->conn ? str_of(r->conn->place.holder) : STR_NONE;
 }
 
 unsigned http_peer_note(const struct http_request *r)

@@ -61,12 +61,18 @@ void http_read_body(struct http_request *r, struct str holder, http_handler_fn *
  * caller is. */
 void http_limit_body(struct http_request *r, size_t bytes);
 struct str http_body(const struct http_request *r); /* empty before that */
+/* From now on the body counts for this holder: of a caller whom only the body shows. False: there is no room
+ * for it, and the handler answers 503. */
+bool http_body_hold(struct http_request *r, struct str holder);
 /* Counts `size` more bytes for the holder of the body, until the request has ended, for data that the handler
  * makes of the body. False: there is no room for them, and the handler answers 503. */
 bool http_body_grow(struct http_request *r, size_t size);
 int http_peer_uid(const struct http_request *r, uid_t *ret,
                   pid_t *ret_pid);                 /* 0 on a unix socket; else -ENOTSUP */
 int http_peer_pidfd(const struct http_request *r); /* as stream_peer_pidfd */
+/* The holder of the connection (ev/admission.h): a user of this machine, an address or a network. Empty when
+ * the client has gone. Lives with the connection. */
+struct str http_peer_holder(const struct http_request *r);
 /* A note of the handler about the peer, kept with the connection: 0 at first. */
 unsigned http_peer_note(const struct http_request *r);
 void http_set_peer_note(struct http_request *r, unsigned note);

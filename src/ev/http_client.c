@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/system/fs.h"
@@ -29,6 +30,7 @@ struct http_call {
         struct curl_slist *lines;
         struct http_call_spec spec; /* its strings are owned by the call; `limit` counts down */
         struct buf out;             /* spec.body */
+        uint64_t read_at;           /* offset in spec.from_fd */
         http_call_fn *fn;
         void *arg;
         bool sent;            /* its connection is there: the server may have heard of it */
@@ -41,7 +43,7 @@ struct http_call {
 
 struct http_client {
         struct loop *loop;
-        char *address, *bearer, *ca_file;
+        char *address, *bearer, *ca_file, *certificate_file, *key_file;
         struct tls_context *tls;
         bool authorities;
         int64_t handshake_ms;
@@ -144,6 +146,8 @@ struct http_client *http_client_new(struct loop *l, const struct http_client_con
         c->address = mem_dupz(config->address);
         c->bearer = config->bearer ? mem_dupz(config->bearer) : NULL;
         c->ca_file = config->ca_file ? mem_dupz(config->ca_file) : NULL;
+        c->certificate_file = config->certificate_file ? mem_dupz(config->certificate_file) : NULL;
+        c->key_file = config->key_file ? mem_dupz(config->key_file) : NULL;
         c->tls = config->tls;
         c->authorities = config->authorities;
         c->handshake_ms = config->handshake_ms ? config->handshake_ms : HANDSHAKE_MS;
@@ -221,6 +225,8 @@ void http_client_free(struct http_client *c)
         free(c->address);
         free(c->bearer);
         free(c->ca_file);
+        free(c->certificate_file);
+        free(c->key_file);
         free(c);
 }
 
@@ -350,6 +356,44 @@ static CURLcode on_tls(CURL *h, void *ctx, void *arg)
         return CURLE_OK;
 }
 
+static size_t on_read(char *p, size_t size, size_t n, void *arg)
+{
+        struct http_call *call = arg;
+        uint64_t left = call->spec.from_size - call->read_at;
+        size_t want = size * n < left ? size * n : (size_t)left;
+        ssize_t got = want ? pread(call->spec.from_fd, p, want, (off_t)call->read_at) : 0;
+
+        if (got < 0 || (want && !got)) {
+                err_set(&call->err, got < 0 ? -errno : -EIO, "cannot read the file that is sent: %s",
+                        got < 0 ? strerror(errno) : "it is shorter than it was");
+                return CURL_READFUNC_ABORT;
+        }
+        call->read_at += (uint64_t)got;
+        return (size_t)got;
+}
+
+/* libcurl begins again where an idle connection turned out to be closed. */
+static int on_seek(void *arg, curl_off_t offset, int origin)
+{
+        struct http_call *call = arg;
+
+        if (origin != SEEK_SET || offset < 0 || (uint64_t)offset > call->spec.from_size)
+                return CURL_SEEKFUNC_FAIL;
+        call->read_at = (uint64_t)offset;
+        return CURL_SEEKFUNC_OK;
+}
+
+static void set_file(struct http_call *call)
+{
+        SET(call, UPLOAD, 1L);
+        SET(call, CUSTOMREQUEST, call->spec.method);
+        SET(call, INFILESIZE_LARGE, (curl_off_t)call->spec.from_size);
+        SET(call, READFUNCTION, on_read);
+        SET(call, READDATA, call);
+        SET(call, SEEKFUNCTION, on_seek);
+        SET(call, SEEKDATA, call);
+}
+
 static void add_line(struct http_call *call, const char *name, struct str value)
 {
         BUF_CLEANUP struct buf b = {0};
@@ -368,7 +412,11 @@ static void set_head(struct http_call *call)
                 add_line(call, "Authorization: Bearer ", str_of(call->client->bearer));
         while (rest.n && str_cut(&rest, '\n', &line))
                 add_line(call, "", str_trim(line));
-        if (call->out.n || strcmp(spec->method, "GET") != 0) {
+        if (spec->from_file) {
+                add_line(call,
+                         "Content-Type: ", str_of(spec->type ? spec->type : "application/octet-stream"));
+                set_file(call);
+        } else if (call->out.n || strcmp(spec->method, "GET") != 0) {
                 add_line(call, "Content-Type: ", str_of(spec->type ? spec->type : "application/json"));
                 SET(call, CUSTOMREQUEST, spec->method);
                 SET(call, POSTFIELDSIZE_LARGE, (curl_off_t)call->out.n);
@@ -398,6 +446,10 @@ static void set_way(struct http_call *call, const char *path)
                 SET(call, CAINFO, c->ca_file);
                 SET(call, CAPATH, NULL);
                 SET(call, CA_CACHE_TIMEOUT, 0L);
+        }
+        if (c->certificate_file) {
+                SET(call, SSLCERT, c->certificate_file);
+                SET(call, SSLKEY, c->key_file ? c->key_file : c->certificate_file);
         }
         if (!c->tls)
                 return;

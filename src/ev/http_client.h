@@ -29,7 +29,10 @@ struct http_client_config {
         /* Instead of tls: TLS with a server whose certificate has the address's name and is signed by an
          * authority in this file (PEM), which is read for each connection. NULL: no. */
         const char *ca_file;
-        bool authorities;           /* as ca_file, with the authorities that this machine trusts */
+        bool authorities; /* as ca_file, with the authorities that this machine trusts */
+        /* PEM files with which the client proves who it is, read for each connection; the key may be in the
+         * certificate's file. NULL: it does not. */
+        const char *certificate_file, *key_file;
         const char *bearer;         /* a token, or NULL */
         unsigned connections;       /* at most; 0: 8 */
         int64_t handshake_ms;       /* connecting and TLS; 0: 10 s */
@@ -47,7 +50,12 @@ struct http_call_spec {
         const char *type;          /* of the body; NULL: application/json */
         const char *fields;        /* of the head, more lines, each with its CR LF; NULL: none */
         struct str body;           /* copied */
-        int64_t timeout_ms;        /* with connecting, from when its turn has come; 0: 60 s */
+        /* With from_file: instead of `body`, from_size bytes of the file from_fd, from its beginning;
+         * borrowed until the answer. */
+        int from_fd;
+        bool from_file;
+        uint64_t from_size;
+        int64_t timeout_ms; /* with connecting, from when its turn has come; 0: 60 s */
         int fd; /* with to_fd: where the body of a good answer is written, borrowed until the answer */
         bool to_fd;
         bool limited; /* with to_fd: the body is no longer than `limit` bytes, or cannot be written */

@@ -81,6 +81,18 @@ void stream_interest(struct stream *s)
 
 /* ---- sending */
 
+/* The bytes that wait are counted (http.h), so their buffer must not be much larger. */
+static void give_back_memory(struct buf *b)
+{
+        struct buf rest = {0};
+
+        if (b->cap <= KEEP_MEMORY || b->n > b->cap / 4)
+                return;
+        buf_str(&rest, buf_view(b));
+        buf_deinit(b);
+        *b = rest;
+}
+
 /* Sends as much as the socket takes, without callbacks. */
 static void stream_push(struct stream *s)
 {
@@ -113,6 +125,7 @@ static void stream_push(struct stream *s)
                         buf_deinit(&s->out);
         } else if (s->out_at > s->out.n / 2) {
                 buf_consume(&s->out, s->out_at);
+                give_back_memory(&s->out);
                 s->out_at = 0;
         }
         stream_interest(s);

@@ -175,6 +175,9 @@ static void handle_whole(void *arg, struct http_request *r)
         } else if (str_eqz(path, "/grow")) {
                 http_reply(r, http_body_grow(r, (size_t)(http_body(r).p[0] - '0') << 20) ? 200 : 503, NULL,
                            NULL);
+        } else if (str_eqz(path, "/hold")) {
+                assert_true(http_body_hold(r, STR("another")));
+                w->waiting = r;
         } else if (str_eqz(path, "/query me")) {
                 buf_printf(&body, "%d/", http_query(r, "none", &q));
                 if (http_query(r, "a b", &q))
@@ -593,6 +596,29 @@ static void test_bodies_are_shared(void **state)
         assert_non_null(strstr(ask(w, buf_z(&text)), " 503 ")); /* more than half of all is for nobody */
 }
 
+/* A body counts for whom it shows, once that is known. */
+static void test_bodies_find_their_holder(void **state)
+{
+        struct world *w = *state;
+        struct http_limits limits = {.bodies = 12 << 20};
+        struct client first = {0};
+        BUF_CLEANUP struct buf text = {0};
+
+        http_server_limits(w->server, &limits);
+        client_open(w, &first, NULL, 0);
+        buf_addz(&text, "POST /hold HTTP/1.1\r\nHost: x\r\nContent-Length: 3145728\r\n\r\n");
+        memset(buf_room(&text, 3 << 20), 'z', 3 << 20);
+        text.n += 3 << 20;
+        stream_write(first.s, text.p, text.n);
+        while (!w->waiting)
+                help_run_ms(w->loop, 5);
+        assert_non_null(
+                strstr(ask(w, GROW("4")), " 200 ")); /* with 3 MiB of the same holder there is no room */
+        stream_free(first.s);
+        buf_deinit(&first.got);
+        answer_later(w);
+}
+
 /* Memory that a handler takes for a body counts for its holder, until the request has ended. */
 static void test_bodies_that_grow(void **state)
 {
@@ -913,6 +939,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_client_gone_in_body, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_bad_body_is_told, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_bodies_are_shared, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_bodies_find_their_holder, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_bodies_that_grow, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_client_gone, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_wait_answered, setup, teardown),

@@ -73,6 +73,10 @@ struct store_backend_ops {
         /* path: the part of the address after "name:". *ret_last_seq is the number of the last record. */
         int (*open)(const char *path, const struct store_place *place, struct store_backend **ret,
                     uint64_t *ret_last_seq, bool *ret_network, struct err *err);
+        /* For store_follow: only reading calls and close come after it. NULL: cannot be followed. */
+        int (*follow)(const char *path, const struct store_place *place, struct store_backend **ret,
+                      struct err *err);
+        int (*follow_last)(struct store_backend *be, uint64_t *ret_seq, struct err *err);
         void (*close)(struct store_backend *be);
         int (*term_take)(struct store_backend *be, uint64_t *ret_term, struct err *err);
         /* Makes the batches (linked by next) durable in one step. Sets the result of each to STORE_DURABLE
@@ -92,6 +96,8 @@ struct store_backend_ops {
         int (*snapshot_get)(struct store_backend *be, uint64_t *ret_seq, struct buf *ret_data,
                             struct err *err);
         int (*blob_get)(struct store_backend *be, struct str name, struct buf *ret_data, struct err *err);
+        void (*blobs_begin)(struct store_backend *be); /* of store_blobs_begin; NULL: of no use here */
+        void (*blobs_end)(struct store_backend *be);
         /* from: at or behind the prefix */
         int (*blob_list)(struct store_backend *be, struct str prefix, struct str from, store_name_fn *fn,
                          void *arg, struct err *err);

@@ -54,7 +54,8 @@ struct store {
         struct store_batch *refused_first, *refused_last;
         struct task *tasks;
         bool closing;
-        int failed; /* the error after which nothing is accepted any more */
+        bool follows; /* it has no thread, and is only read */
+        int failed;   /* the error after which nothing is accepted any more */
         struct err failed_err;
         uint64_t last_seq;
         bool lost;                  /* as found when it was opened */
@@ -336,41 +337,79 @@ static void start_thread(struct store *s)
         assert(r == 0);
 }
 
-int store_open_at(const char *address, const struct store_place *place, struct store **ret, bool *ret_network,
-                  struct err *err)
+/* *ret_path: the part of the address behind the name of the back end. */
+static int find_backend(const char *address, const struct store_backend_ops **ret, const char **ret_path,
+                        struct err *err)
 {
-        const struct store_backend_ops *ops = NULL;
-        struct store_backend *be;
-        struct store *s;
-        const char *path = NULL;
-        uint64_t last_seq = 0;
-        bool network = false;
-        int r;
-
         for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++)
                 if (str_starts(str_of(address), str_of(backends[i].prefix))) {
-                        ops = backends[i].ops;
-                        path = address + strlen(backends[i].prefix);
+                        *ret = backends[i].ops;
+                        *ret_path = address + strlen(backends[i].prefix);
+                        return 0;
                 }
-        if (!ops)
-                return err_set(err, -EINVAL,
-                               "\"%s\" is not a store's address: write sqlite:/path/file.db or "
-                               "postgresql://USER@HOST/DATABASE",
-                               address);
-        r = ops->open(path, place, &be, &last_seq, &network, err);
-        if (r)
-                return r;
-        s = mem_new(struct store);
+        return err_set(err, -EINVAL,
+                       "\"%s\" is not a store's address: write sqlite:/path/file.db or "
+                       "postgresql://USER@HOST/DATABASE",
+                       address);
+}
+
+static struct store *store_new(struct store_backend *be)
+{
+        struct store *s = mem_new(struct store);
+
         s->magic = STORE_MAGIC;
         s->be = be;
-        s->lost = be->lost;
-        if (place->mirror)
-                s->mirror = *place->mirror;
-        s->last_seq = last_seq;
         s->last = &s->first;
         pthread_mutex_init(&s->lock, NULL);
         sem_init(&s->work, 0, 0);
         pthread_cond_init(&s->task_done, NULL);
+        return s;
+}
+
+int store_follow(const char *address, const struct store_place *place, struct store **ret, struct err *err)
+{
+        const struct store_backend_ops *ops;
+        struct store_backend *be;
+        const char *path;
+        int r = find_backend(address, &ops, &path, err);
+
+        if (r == 0 && !ops->follow)
+                r = err_set(err, -ENOTSUP, "\"%s\" cannot be read while another server writes it", address);
+        if (r == 0)
+                r = ops->follow(path, place, &be, err);
+        if (r)
+                return r;
+        *ret = store_new(be);
+        (*ret)->follows = true;
+        return 0;
+}
+
+int store_follow_last(struct store *s, uint64_t *ret_seq, struct err *err)
+{
+        assert(s->magic == STORE_MAGIC && s->follows);
+        return s->be->ops->follow_last(s->be, ret_seq, err);
+}
+
+int store_open_at(const char *address, const struct store_place *place, struct store **ret, bool *ret_network,
+                  struct err *err)
+{
+        const struct store_backend_ops *ops;
+        struct store_backend *be;
+        struct store *s;
+        const char *path;
+        uint64_t last_seq = 0;
+        bool network = false;
+        int r = find_backend(address, &ops, &path, err);
+
+        if (r == 0)
+                r = ops->open(path, place, &be, &last_seq, &network, err);
+        if (r)
+                return r;
+        s = store_new(be);
+        s->lost = be->lost;
+        if (place->mirror)
+                s->mirror = *place->mirror;
+        s->last_seq = last_seq;
         start_thread(s);
         if (ret_network)
                 *ret_network = network;
@@ -392,7 +431,8 @@ void store_close(struct store *s)
         s->closing = true;
         sem_post(&s->work);
         pthread_mutex_unlock(&s->lock);
-        pthread_join(s->thread, NULL);
+        if (!s->follows)
+                pthread_join(s->thread, NULL);
         while (s->refused_first)
                 refused_remove(s, s->refused_first); /* they stay with their owner */
         s->be->ops->close(s->be);
@@ -407,7 +447,7 @@ void store_append(struct store *s, uint64_t term, struct store_batch *b, store_d
 {
         bool wake;
 
-        assert(s->magic == STORE_MAGIC);
+        assert(s->magic == STORE_MAGIC && !s->follows);
         assert(!b->refused_by || b->refused_by == s);
         b->term = term;
         b->done = done;
@@ -432,7 +472,7 @@ static int run_task(struct store *s, struct task *t)
 {
         struct task **at;
 
-        assert(s->magic == STORE_MAGIC);
+        assert(s->magic == STORE_MAGIC && !s->follows);
         pthread_mutex_lock(&s->lock);
         for (at = &s->tasks; *at; at = &(*at)->next)
                 ;
@@ -541,6 +581,18 @@ int store_snapshot_get(struct store *s, uint64_t *ret_seq, struct buf *ret_data,
 int store_blob_get(struct store *s, struct str name, struct buf *ret_data, struct err *err)
 {
         return s->be->ops->blob_get(s->be, name, ret_data, err);
+}
+
+void store_blobs_begin(struct store *s)
+{
+        if (s->be->ops->blobs_begin)
+                s->be->ops->blobs_begin(s->be);
+}
+
+void store_blobs_end(struct store *s)
+{
+        if (s->be->ops->blobs_end)
+                s->be->ops->blobs_end(s->be);
 }
 
 int store_blob_list_from(struct store *s, struct str prefix, struct str from, store_name_fn *fn, void *arg,

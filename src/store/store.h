@@ -84,6 +84,14 @@ int store_open(const char *address, struct store **ret, bool *ret_network, struc
  * is in the log once. */
 int store_open_at(const char *address, const struct store_place *place, struct store **ret, bool *ret_network,
                   struct err *err);
+/* Opens a store that another server writes, for reading only: of the calls below, only those of *reading* and
+ * store_close may be used, and store_follow_last instead of store_last_seq. Records come by store_scan; one
+ * that does not begin with the number asked for, or does not reach the last, tells that records were cut.
+ * Returns 0; STORE_CORRUPT, STORE_TOO_NEW, STORE_FOREIGN; -ENOENT: there is no store yet; -ENOTSUP: this back
+ * end cannot be read meanwhile (memory, a network filesystem); or -errno; with err. */
+int store_follow(const char *address, const struct store_place *place, struct store **ret, struct err *err);
+/* The number of the newest durable record now. Returns 0; or as the reading calls. */
+int store_follow_last(struct store *s, uint64_t *ret_seq, struct err *err);
 /* Waits for the appended batches, then closes the store. Accepts NULL. */
 void store_close(struct store *s);
 
@@ -155,6 +163,10 @@ int store_snapshot_get(struct store *s, uint64_t *ret_seq, struct buf *ret_data,
 
 int store_blob_get(struct store *s, struct str name, struct buf *ret_data,
                    struct err *err); /* may also return STORE_NOT_FOUND */
+/* Until store_blobs_end, blobs that the same thread asks for in the order in which they were put are read
+ * faster. Meanwhile a transaction may stay open, so nothing is to be appended: for a start. */
+void store_blobs_begin(struct store *s);
+void store_blobs_end(struct store *s);
 /* Calls fn for the names that begin with prefix, sorted, until fn returns nonzero (which is returned). */
 typedef int store_name_fn(void *arg, struct str name);
 int store_blob_list(struct store *s, struct str prefix, store_name_fn *fn, void *arg, struct err *err);

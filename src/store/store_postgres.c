@@ -284,14 +284,11 @@ struct state {
         int64_t snapshot_id;
 };
 
-/* All records up to the snapshot's may have been deleted. */
 static int read_state(const struct postgres *pg, PGconn *conn, struct state *ret, struct err *err)
 {
         PGresult *res = NULL;
         int r = pg_run(pg, conn,
-                       "SELECT store, term, number,"
-                       " greatest((SELECT coalesce(max(seq), 0) FROM drover_log), cut,"
-                       "  (SELECT coalesce(max(seq), 0) FROM drover_snapshot WHERE complete)),"
+                       "SELECT store, term, number, " PG_LAST ","
                        " (SELECT coalesce(max(id), 0) FROM drover_history),"
                        " (SELECT coalesce(max(id), 0) FROM drover_snapshot) FROM drover_state",
                        &res, err);
@@ -346,12 +343,18 @@ int pg_writer_open(struct postgres *pg, enum pg_open how, struct err *err)
         }
         if (r == 0)
                 r = lock_take(pg, conn, err);
+        if (r == 0)
+                pg->backend = PQbackendPID(conn);
         if (r == 0 && how == PG_FIRST)
                 r = migrate(pg, conn, err);
         if (r == 0)
                 r = read_state(pg, conn, &is, err);
         if (r == 0 && how != PG_FIRST)
                 r = compare_state(pg, &is, how, err);
+        /* The last transaction was committed, but a session that ends while it waits for the database's own
+         * standby leaves it in the primary alone. A commit that follows waits for that one as well. */
+        if (r == 0 && how != PG_FIRST && is.number > pg->number)
+                r = pg_run(pg, conn, "UPDATE drover_state SET version = version", NULL, err);
         if (r == 0)
                 r = pg_prepare_writer(pg, conn, err);
         if (r == 0 && !PQenterPipelineMode(conn))
@@ -361,7 +364,6 @@ int pg_writer_open(struct postgres *pg, enum pg_open how, struct err *err)
                 return r;
         }
         pg->conn = conn;
-        pg->backend = PQbackendPID(conn);
         pg->term = is.term;
         pg->number = is.number;
         pg->rows = is.rows;
@@ -449,6 +451,59 @@ int pg_open(const char *address, const struct store_place *place, struct postgre
         return r == PG_LOST || r == PG_FENCED ? -ENOTCONN : r == STORE_FULL ? -EROFS : r;
 }
 
+static int check_schema(const struct postgres *pg, PGconn *conn, struct err *err)
+{
+        const int newest = migrations[sizeof(migrations) / sizeof(migrations[0]) - 1].number;
+        PGresult *res = NULL;
+        int version, r = pg_run(pg, conn, "SELECT version FROM drover_state", &res, err);
+
+        if (r != 0)
+                return r;
+        version = PQntuples(res) == 1 ? (int)strtol(PQgetvalue(res, 0, 0), NULL, 10) : 0;
+        PQclear(res);
+        return version == newest
+                       ? 0
+                       : err_set(err, version > newest ? STORE_TOO_NEW : -ENOENT,
+                                 "%s has schema %d, this version reads %d", pg->name, version, newest);
+}
+
+static int postgres_follow(const char *path, const struct store_place *place, struct store_backend **ret,
+                           struct err *err)
+{
+        struct postgres *pg = mem_new(struct postgres);
+        struct buf address = {0};
+        struct state is = {0};
+        PGconn *conn = NULL;
+        int r;
+
+        buf_printf(&address, "postgresql:%s", path);
+        pg->be.ops = &store_postgres;
+        pg->address = buf_take(&address);
+        pg->beside = place->beside ? mem_dupz(place->beside) : NULL;
+        pg->mark_fd = -1;
+        pthread_mutex_init(&pg->readers_lock, NULL);
+        r = pg_name(pg, err);
+        if (r == 0)
+                r = pg_connect(pg, &conn, err);
+        if (r == 0)
+                r = check_schema(pg, conn, err);
+        if (r == 0)
+                r = read_state(pg, conn, &is, err);
+        if (r == 0) {
+                snprintf(pg->store_id, sizeof(pg->store_id), "%s", is.id);
+                pg->last_seq = is.last_seq;
+                pg->number = is.number;
+                r = pg->beside ? check_id(pg, err) : 0;
+        }
+        PQfinish(conn);
+        if (r == 0) {
+                *ret = &pg->be;
+                return 0;
+        }
+        pg_close(pg);
+        return r == PG_LOST || r == PG_FENCED ? -ENOTCONN : r;
+}
+
 static void postgres_close(struct store_backend *be)
 {
         pg_close((struct postgres *)be);
@@ -480,6 +535,8 @@ static int postgres_reserve(struct store_backend *be)
 
 const struct store_backend_ops store_postgres = {
         .open = postgres_open,
+        .follow = postgres_follow,
+        .follow_last = postgres_follow_last,
         .close = postgres_close,
         .term_take = postgres_term_take,
         .commit = postgres_commit,

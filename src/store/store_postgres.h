@@ -99,6 +99,11 @@ void pg_readers_close(struct postgres *pg);
 int postgres_term_take(struct store_backend *be, uint64_t *ret_term, struct err *err);
 int postgres_commit(struct store_backend *be, struct store_batch *first, uint64_t *last_seq, struct err *err);
 int postgres_snapshot_slice(struct store_backend *be, struct store_snapshot *sn, struct err *err);
+/* All records up to the snapshot's may have been deleted. */
+#define PG_LAST                                                                                              \
+        "greatest((SELECT coalesce(max(seq), 0) FROM drover_log), cut,"                                      \
+        " (SELECT coalesce(max(seq), 0) FROM drover_snapshot WHERE complete))"
+int postgres_follow_last(struct store_backend *be, uint64_t *ret_seq, struct err *err);
 int postgres_scan(struct store_backend *be, uint64_t from, store_scan_fn *fn, void *arg, struct err *err);
 int postgres_snapshot_get(struct store_backend *be, uint64_t *ret_seq, struct buf *ret_data, struct err *err);
 int postgres_blob_get(struct store_backend *be, struct str name, struct buf *ret_data, struct err *err);

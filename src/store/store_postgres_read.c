@@ -200,6 +200,22 @@ int postgres_scan(struct store_backend *be, uint64_t from, store_scan_fn *fn, vo
         return r;
 }
 
+int postgres_follow_last(struct store_backend *be, uint64_t *ret_seq, struct err *err)
+{
+        const struct pg_params none = {0};
+        struct reading rd;
+        int r = postgres_read_begin(&rd, be, "SELECT " PG_LAST " FROM drover_state", &none, err);
+
+        if (r == 0 && postgres_read_row(&rd, &r, err))
+                *ret_seq = pg_number(rd.res, 0, 0);
+        else if (r == 0)
+                r = pg_corrupt(rd.pg, err, "its table drover_state is empty");
+        while (r == 0 && postgres_read_row(&rd, &r, err)) /* to the end, so that the connection is kept */
+                ;
+        postgres_read_end(&rd);
+        return r;
+}
+
 int postgres_snapshot_get(struct store_backend *be, uint64_t *ret_seq, struct buf *ret_data, struct err *err)
 {
         const struct pg_params none = {0};

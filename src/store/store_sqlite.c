@@ -258,6 +258,7 @@ static void sqlite_close(struct store_backend *be)
         sqlite_readers_close(q);
         for (int i = 0; i < ST_COUNT; i++)
                 sqlite3_finalize(q->st[i]);
+        sqlite3_finalize(q->blob);
         if (q->db && !q->failed && fits)
                 whole = sqlite_checkpoint_whole(q);
         if (q->db && (q->failed || !fits)) /* the log has everything, and the next start needs what is left */
@@ -345,12 +346,8 @@ static int sqlite_open_file(struct sqlite *q, uint64_t *ret_last_seq, struct err
                 r = sqlite_migrate(q, err);
         if (r == 0)
                 r = prepare_statements(q, err);
-        /* All records up to the snapshot's may have been deleted. */
         if (r == 0)
-                r = ask_database(q, q->db,
-                                 "SELECT max((SELECT ifnull(max(seq), 0) FROM log), (SELECT cut FROM state),"
-                                 " (SELECT ifnull(max(seq), 0) FROM snapshot WHERE complete))",
-                                 &last, NULL, 0, err);
+                r = ask_database(q, q->db, SQLITE_LAST, &last, NULL, 0, err);
         if (r == 0)
                 r = sqlite_check_mark(q, (uint64_t)last, err);
         if (r == 0)
@@ -385,6 +382,49 @@ static int open_as(const struct store_backend_ops *ops, bool exclusive, const ch
         return 0;
 }
 
+static int check_version(const struct sqlite *q, sqlite3 *db, struct err *err)
+{
+        const int newest = migrations[sizeof(migrations) / sizeof(migrations[0]) - 1].number;
+        int64_t version = 0;
+        int r = ask_database(q, db, "PRAGMA user_version", &version, NULL, 0, err);
+
+        if (r == 0 && version != newest)
+                r = err_set(err, version > newest ? STORE_TOO_NEW : -ENOENT,
+                            "%s has schema %lld, this version reads %d", q->path, (long long)version, newest);
+        return r;
+}
+
+/* Opens a file that belongs to another server: the connections make no checkpoint, not even at closing
+ * (`failed`). */
+static int sqlite_follow(const char *path, const struct store_place *place, struct store_backend **ret,
+                         struct err *err)
+{
+        struct sqlite *q;
+        sqlite3 *db = NULL;
+        int r;
+
+        (void)place;
+        if (store_path_is_network(path))
+                return err_set(err, -ENOTSUP, "%s is on a network filesystem: one process may have it open",
+                               path);
+        if (access(path, R_OK) < 0)
+                return err_set(err, -errno, "cannot read %s: %s", path, strerror(errno));
+        q = sqlite_new(&store_sqlite, path);
+        q->failed = true;
+        r = sqlite_connect(q, &db, err);
+        if (r == 0)
+                r = check_version(q, db, err);
+        if (db) {
+                sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+                sqlite3_close(db);
+        }
+        if (r != 0)
+                sqlite_close(&q->be);
+        else
+                *ret = &q->be;
+        return r;
+}
+
 static int sqlite_open(const char *path, const struct store_place *place, struct store_backend **ret,
                        uint64_t *ret_last_seq, bool *ret_network, struct err *err)
 {
@@ -416,5 +456,10 @@ static int sqlite_reserve_take(struct store_backend *be)
         .reserve_take = sqlite_reserve_take, .scan = sqlite_scan, .snapshot_get = sqlite_snapshot_get,       \
         .blob_get = sqlite_blob_get, .blob_list = sqlite_blob_list, .history = sqlite_history
 
-const struct store_backend_ops store_sqlite = {.open = sqlite_open, COMMON};
+const struct store_backend_ops store_sqlite = {.open = sqlite_open,
+                                               .follow = sqlite_follow,
+                                               .follow_last = sqlite_follow_last,
+                                               .blobs_begin = sqlite_blobs_begin,
+                                               .blobs_end = sqlite_blobs_end,
+                                               COMMON};
 const struct store_backend_ops store_sqlite_exclusive = {.open = sqlite_open_exclusive, COMMON};

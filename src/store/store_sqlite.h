@@ -32,9 +32,11 @@ enum statement {
 /* A checkpoint begins at this many pages in the write-ahead log. Tests lower it before they open a store. */
 extern int store_sqlite_checkpoint_frames;
 
-/* A connection for reading. Idle ones are kept for reuse. */
+/* A connection for reading. Idle ones are kept for reuse, with their statement for blobs, because preparing
+ * it takes longer than reading one. */
 struct reader {
         sqlite3 *db;
+        sqlite3_stmt *blob; /* reset; NULL: not prepared yet */
         struct reader *next;
 };
 
@@ -46,6 +48,7 @@ struct sqlite {
         bool exclusive;  /* one connection for everything; see store_sqlite.c */
         sqlite3 *db;     /* the writer's connection */
         sqlite3_stmt *st[ST_COUNT];
+        sqlite3_stmt *blob;      /* as of a reader; in exclusive mode */
         pthread_mutex_t db_lock; /* recursive; held for writing, and in exclusive mode for reading */
         bool holds_read;         /* ST_HOLD is at its row; see store_sqlite_write.c */
         bool checkpointing;      /* the writer waits for the checkpoint thread */
@@ -97,9 +100,16 @@ static inline struct str sqlite_column(sqlite3_stmt *st, int at) /* borrowed unt
 int sqlite_term_take(struct store_backend *be, uint64_t *ret_term, struct err *err);
 int sqlite_commit(struct store_backend *be, struct store_batch *first, uint64_t *last_seq, struct err *err);
 int sqlite_snapshot_slice(struct store_backend *be, struct store_snapshot *sn, struct err *err);
+/* All records up to the snapshot's may have been deleted. */
+#define SQLITE_LAST                                                                                          \
+        "SELECT max((SELECT ifnull(max(seq), 0) FROM log), (SELECT cut FROM state),"                         \
+        " (SELECT ifnull(max(seq), 0) FROM snapshot WHERE complete))"
+int sqlite_follow_last(struct store_backend *be, uint64_t *ret_seq, struct err *err);
 int sqlite_scan(struct store_backend *be, uint64_t from, store_scan_fn *fn, void *arg, struct err *err);
 int sqlite_snapshot_get(struct store_backend *be, uint64_t *ret_seq, struct buf *ret_data, struct err *err);
 int sqlite_blob_get(struct store_backend *be, struct str name, struct buf *ret_data, struct err *err);
+void sqlite_blobs_begin(struct store_backend *be); /* not in exclusive mode */
+void sqlite_blobs_end(struct store_backend *be);
 int sqlite_blob_list(struct store_backend *be, struct str prefix, struct str from, store_name_fn *fn,
                      void *arg, struct err *err);
 int sqlite_history(struct store_backend *be, const struct store_query *q, store_history_fn *fn, void *arg,

@@ -12,13 +12,17 @@ struct reading {
         struct reader *reader; /* NULL in exclusive mode */
         sqlite3 *db;
         sqlite3_stmt *st;
+        sqlite3_stmt **kept; /* where st stays after the read; NULL: it is finalized */
 };
 
-/* Prepares sql for one read; sqlite_read_end() must follow, also after a failure. */
-static int sqlite_read_begin(struct reading *rd, struct store_backend *be, const char *sql, struct err *err)
+/* Blobs in the order in which they were put, see blob_ahead. Of the thread that called sqlite_blobs_begin;
+ * without a statement: there is none. */
+static _Thread_local struct reading ahead;
+
+/* Takes a connection for one read; sqlite_read_end() must follow, also after a failure. */
+static int reading_connect(struct reading *rd, struct sqlite *q, struct err *err)
 {
-        struct sqlite *q = (struct sqlite *)be;
-        int rc, r;
+        int r;
 
         *rd = (struct reading){.q = q};
         if (q->exclusive) {
@@ -37,17 +41,45 @@ static int sqlite_read_begin(struct reading *rd, struct store_backend *be, const
                         if (r)
                                 return r;
                         sqlite3_exec(db, "PRAGMA query_only = ON", NULL, NULL, NULL);
+                        if (q->failed)
+                                sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
                         rd->reader = mem_new(struct reader);
                         rd->reader->db = db;
                 }
                 rd->db = rd->reader->db;
         }
+        return 0;
+}
+
+/* Prepares sql for one read; sqlite_read_end() must follow, also after a failure. */
+static int sqlite_read_begin(struct reading *rd, struct store_backend *be, const char *sql, struct err *err)
+{
+        int rc, r = reading_connect(rd, (struct sqlite *)be, err);
+
+        if (r)
+                return r;
         rc = sqlite3_prepare_v2(rd->db, sql, -1, &rd->st, NULL);
-        return rc ? sqlite_fail(q, rd->db, rc, err) : 0;
+        return rc ? sqlite_fail(rd->q, rd->db, rc, err) : 0;
+}
+
+/* The same for a blob by its name, with the connection's own statement. */
+static int blob_read_begin(struct reading *rd, struct store_backend *be, struct err *err)
+{
+        int rc = SQLITE_OK, r = reading_connect(rd, (struct sqlite *)be, err);
+
+        if (r)
+                return r;
+        rd->kept = rd->reader ? &rd->reader->blob : &rd->q->blob;
+        if (!*rd->kept)
+                rc = sqlite3_prepare_v3(rd->db, "SELECT crc, data FROM blob WHERE name = ?", -1,
+                                        SQLITE_PREPARE_PERSISTENT, rd->kept, NULL);
+        rd->st = *rd->kept;
+        return rc ? sqlite_fail(rd->q, rd->db, rc, err) : 0;
 }
 
 static void reader_free(struct reader *r)
 {
+        sqlite3_finalize(r->blob);
         sqlite3_close(r->db);
         free(r);
 }
@@ -57,7 +89,10 @@ static void sqlite_read_end(struct reading *rd)
         struct sqlite *q = rd->q;
         unsigned kept = 0;
 
-        sqlite3_finalize(rd->st);
+        if (rd->kept && rd->st)
+                sqlite3_reset(rd->st);
+        else
+                sqlite3_finalize(rd->st);
         if (q->exclusive) {
                 pthread_mutex_unlock(&q->db_lock);
                 return;
@@ -152,6 +187,19 @@ int sqlite_scan(struct store_backend *be, uint64_t from, store_scan_fn *fn, void
         return r;
 }
 
+int sqlite_follow_last(struct store_backend *be, uint64_t *ret_seq, struct err *err)
+{
+        struct reading rd;
+        int r = sqlite_read_begin(&rd, be, SQLITE_LAST, err);
+
+        if (r == 0 && sqlite_read_row(&rd, &r, err))
+                *ret_seq = (uint64_t)sqlite3_column_int64(rd.st, 0);
+        else if (r == 0)
+                r = sqlite_corrupt(rd.q, err, "its table of state is empty");
+        sqlite_read_end(&rd);
+        return r;
+}
+
 int sqlite_snapshot_get(struct store_backend *be, uint64_t *ret_seq, struct buf *ret_data, struct err *err)
 {
         struct reading rd;
@@ -190,30 +238,71 @@ int sqlite_snapshot_get(struct store_backend *be, uint64_t *ret_seq, struct buf 
         return r;
 }
 
+void sqlite_blobs_begin(struct store_backend *be)
+{
+        struct err err;
+
+        if (sqlite_read_begin(&ahead, be,
+                              "SELECT crc, data, name FROM blob"
+                              " WHERE id >= (SELECT id FROM blob WHERE name = ?) ORDER BY id",
+                              &err) != 0)
+                sqlite_blobs_end(be);
+}
+
+void sqlite_blobs_end(struct store_backend *be)
+{
+        (void)be;
+        if (ahead.q)
+                sqlite_read_end(&ahead);
+        ahead = (struct reading){0};
+}
+
+/* Steps `ahead` to the blob, or begins it anew there. Returns whether there is one; *r as of sqlite_read_row.
+ * A start asks for the blobs of requests in the order of the log or of their numbers, which is mostly that in
+ * which they were put, and a step to the next one takes a fraction of a search. */
+static bool blob_ahead(struct str name, int *r, struct err *err)
+{
+        if (sqlite3_stmt_busy(ahead.st) && sqlite3_step(ahead.st) == SQLITE_ROW &&
+            str_eq(sqlite_column(ahead.st, 2), name))
+                return true;
+        sqlite3_reset(ahead.st);
+        sqlite3_bind_blob64(ahead.st, 1, name.p, name.n, SQLITE_TRANSIENT);
+        return sqlite_read_row(&ahead, r, err);
+}
+
+static int blob_take(struct sqlite *q, sqlite3_stmt *st, struct str name, struct buf *ret_data,
+                     struct err *err)
+{
+        struct str data = sqlite_column(st, 1);
+        int r;
+
+        buf_reset(ret_data);
+        buf_str(ret_data, data);
+        r = buf_check(ret_data);
+        if (store_record_crc(name.n, data) != (uint32_t)sqlite3_column_int64(st, 0))
+                r = sqlite_corrupt(q, err, "the checksum of \"" STR_FMT "\" is wrong", STR_ARG(name));
+        return r;
+}
+
 int sqlite_blob_get(struct store_backend *be, struct str name, struct buf *ret_data, struct err *err)
 {
+        struct sqlite *q = (struct sqlite *)be;
+        bool is_ahead = ahead.q == q, found = false;
         struct reading rd;
-        bool found = false;
-        int r = sqlite_read_begin(&rd, be, "SELECT crc, data FROM blob WHERE name = ?", err);
+        int r = is_ahead ? 0 : blob_read_begin(&rd, be, err);
 
-        if (r == 0) {
+        if (is_ahead) {
+                found = blob_ahead(name, &r, err);
+        } else if (r == 0) {
                 sqlite_bind(rd.st, 1, name);
-                if (sqlite_read_row(&rd, &r, err))
-                        found = true;
-                else if (r == 0)
-                        r = err_set(err, STORE_NOT_FOUND, "there is no \"" STR_FMT "\"", STR_ARG(name));
+                found = sqlite_read_row(&rd, &r, err);
         }
-        if (found) {
-                struct str data = sqlite_column(rd.st, 1);
-
-                buf_reset(ret_data);
-                buf_str(ret_data, data);
-                r = buf_check(ret_data);
-                if (store_record_crc(name.n, data) != (uint32_t)sqlite3_column_int64(rd.st, 0))
-                        r = sqlite_corrupt(rd.q, err, "the checksum of \"" STR_FMT "\" is wrong",
-                                           STR_ARG(name));
-        }
-        sqlite_read_end(&rd);
+        if (found)
+                r = blob_take(q, is_ahead ? ahead.st : rd.st, name, ret_data, err);
+        else if (r == 0)
+                r = err_set(err, STORE_NOT_FOUND, "there is no \"" STR_FMT "\"", STR_ARG(name));
+        if (!is_ahead)
+                sqlite_read_end(&rd);
         return r;
 }
 

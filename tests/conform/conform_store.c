@@ -428,6 +428,58 @@ static void test_blobs(void **state)
         assert_string_equal(buf_z(&data), "2");
 }
 
+/* Blobs of a start: read in the order in which they were put, in another one, and with some that are not
+ * there. */
+static void test_blobs_in_order(void **state)
+{
+        static const unsigned orders[][8] = {{0, 1, 2, 3, 4, 5, 6, 7},
+                                             {7, 6, 5, 4, 3, 2, 1, 0},
+                                             {3, 3, 4, 2, 5, 9, 6, 7},
+                                             {9, 0, 8, 1, 9, 2, 7, 7}};
+        struct fixture *f = *state;
+        struct store_batch *b = store_batch_new();
+        BUF_CLEANUP struct buf data = {0}, name = {0}, big = {0};
+
+        while (big.n < 100000)
+                buf_addz(&big, "a long one ");
+        for (unsigned i = 0; i < 8; i++) {
+                buf_reset(&name);
+                buf_printf(&name, "request/%u", i + 7); /* 7 to 14: not the order of their names */
+                store_batch_blob_put(b, buf_view(&name), i == 4 ? buf_view(&big) : buf_view(&name));
+                if (i == 2)
+                        store_batch_blob_put(b, STR("between"), buf_view(&big));
+        }
+        assert_int_equal(append_now(f->s, f->term, b, NULL, NULL), STORE_DURABLE);
+        b = store_batch_new();
+        store_batch_blob_put(b, STR("request/8"), STR("again"));
+        assert_int_equal(append_now(f->s, f->term, b, NULL, NULL), STORE_DURABLE);
+        for (unsigned round = 0; round < 2; round++) { /* and again, without */
+                if (round == 0)
+                        store_blobs_begin(f->s);
+                for (size_t k = 0; k < 32; k++) {
+                        unsigned i = orders[k / 8][k % 8];
+
+                        buf_reset(&name);
+                        buf_printf(&name, "request/%u", i + 7);
+                        assert_int_equal(store_blob_get(f->s, buf_view(&name), &data, NULL),
+                                         i < 8 ? 0 : STORE_NOT_FOUND);
+                        if (i == 1)
+                                assert_string_equal(buf_z(&data), "again");
+                        else if (i < 8)
+                                assert_true(
+                                        str_eq(buf_view(&data), i == 4 ? buf_view(&big) : buf_view(&name)));
+                }
+                if (round == 0)
+                        store_blobs_end(f->s);
+        }
+        store_blobs_end(f->s); /* does nothing */
+        b = store_batch_new();
+        store_batch_blob_put(b, STR("request/7"), STR("later"));
+        assert_int_equal(append_now(f->s, f->term, b, NULL, NULL), STORE_DURABLE);
+        assert_int_equal(store_blob_get(f->s, STR("request/7"), &data, NULL), 0);
+        assert_string_equal(buf_z(&data), "later");
+}
+
 static void fill(struct buf *b, size_t n, unsigned seed)
 {
         while (b->n < n)
@@ -539,6 +591,65 @@ static void test_readers_beside_appends(void **state)
         for (int i = 0; i < 3; i++)
                 pthread_join(threads[i], NULL);
         assert_true(atomic_load(&rd.scans) >= 10);
+}
+
+/* Another process reads what this one writes; here it is another store of the same one. */
+static void test_it_is_followed(void **state)
+{
+        struct fixture *f = *state;
+        const struct store_place none = {0};
+        BUF_CLEANUP struct buf data = {0};
+        struct store_batch *b = batch_of("f", 1, 3);
+        struct store *follower = NULL;
+        struct err err = {0};
+        uint64_t seq = 0;
+        int r;
+
+        store_batch_blob_put(b, STR("b"), STR("1"));
+        append_now(f->s, f->term, b, NULL, NULL);
+        r = store_follow(f->address, &none, &follower, &err);
+        if (strcmp(kind->name, "sqlite") != 0 && strcmp(kind->name, "postgresql") != 0) {
+                assert_int_equal(r, -ENOTSUP);
+                return;
+        }
+        assert_int_equal(r, 0);
+        assert_int_equal(store_follow_last(follower, &seq, &err), 0);
+        assert_int_equal(seq, 3);
+        assert_int_equal(scan_count(follower, "f", 1), 3);
+        for (unsigned i = 0; i < 50; i++) {
+                append_now(f->s, f->term, batch_of("f", 4 + i, 1), NULL, NULL);
+                assert_int_equal(scan_count(follower, "f", 4 + i), 1);
+        }
+        assert_int_equal(store_blob_get(follower, STR("b"), &data, &err), 0);
+        assert_string_equal(buf_z(&data), "1");
+        assert_int_equal(store_snapshot_put(f->s, f->term, 53, STR("s"), 53, NULL), 0);
+        assert_int_equal(store_snapshot_get(follower, &seq, &data, &err), 0);
+        assert_int_equal(seq, 53);
+        assert_int_equal(scan_count(follower, "f", 1), 0); /* cut: the last number tells */
+        assert_int_equal(store_follow_last(follower, &seq, &err), 0);
+        assert_int_equal(seq, 53);
+        restart(f); /* its writer is not disturbed, and finds all */
+        append_now(f->s, f->term, batch_of("f", 54, 1), NULL, NULL);
+        assert_int_equal(scan_count(follower, "f", 54), 1);
+        store_close(follower);
+        restart(f);
+        assert_int_equal(store_last_seq(f->s), 54);
+        assert_int_equal(scan_count(f->s, "f", 54), 1);
+}
+
+static void test_what_is_not_there_is_not_followed(void **state)
+{
+        const struct store_place none = {0};
+        char *folder = temp_folder();
+        BUF_CLEANUP struct buf address = {0};
+        struct store *follower = NULL;
+        struct err err = {0};
+
+        (void)state;
+        buf_printf(&address, "sqlite:%s/none.db", folder);
+        assert_int_equal(store_follow(buf_z(&address), &none, &follower, &err), -ENOENT);
+        assert_null(follower);
+        temp_folder_remove(folder);
 }
 
 static int read_inside(void *arg, uint64_t seq, struct str record, struct err *err)
@@ -764,10 +875,13 @@ int main(int argc, char **argv)
                 cmocka_unit_test_setup_teardown(test_history, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_history_is_cut, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_blobs, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_blobs_in_order, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_snapshots, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_appends_go_on_beside_a_snapshot, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_readers_beside_appends, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_scan_may_read_other_things, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_it_is_followed, setup, teardown),
+                cmocka_unit_test(test_what_is_not_there_is_not_followed),
                 cmocka_unit_test_setup_teardown(test_survives, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_close_waits, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_mirror_has_all_first, setup, teardown),
