@@ -138,6 +138,22 @@ static int flag(struct reader *r, const char *keyword, const char *attribute)
         return rc < 0 ? rc : 0;
 }
 
+/* Keywords that act on the request, and leave no attribute of their own: statistics know them by this one. */
+static void keyword_names(struct reader *r)
+{
+        BUF_CLEANUP struct buf text = {0};
+
+        for (size_t i = 0; i < r->setting_count; i++) {
+                const struct setting *s = r->settings[i];
+                const struct keyword *k = s->builtin || !s->used ? NULL : keyword_find(str_of(s->name));
+
+                if (k && k->effect == KEYWORD_ACTS && !k->attribute)
+                        buf_printf(&text, "%s%s", text.n ? " " : "", k->name);
+        }
+        if (text.n)
+                attribute_default_string(r, "SubmitKeywords", buf_z(&text));
+}
+
 int attributes_make(struct reader *r)
 {
         int rc = other_keywords(r, false);
@@ -178,6 +194,8 @@ int attributes_make(struct reader *r)
                 rc = input_sizes(r);
         if (!rc)
                 rc = places_make(r);
+        if (!rc)
+                keyword_names(r);
         if (!rc && r->options->submit_host)
                 attribute_default_string(r, "SubmitHost", r->options->submit_host);
         if (!rc && r->options->filesystem_domain &&

@@ -48,8 +48,9 @@ struct condor_dataset {
         enum condor_list_syntax syntax;
         /* key of the catalog by which files are ordered within their groups; NULL: as found */
         const char *order;
-        uint64_t time_s; /* time of a job, for files_per_hour; 0: allowed_execute_duration is used */
-        bool base_name;  /* $(DatasetBase): the first file's name up to its first dot */
+        uint64_t time_s;        /* time of a job, for files_per_hour; 0: allowed_execute_duration is used */
+        double events_per_hour; /* like files_per_hour, which is a keyword; 0: not known */
+        bool base_name;         /* $(DatasetBase): the first file's name up to its first dot */
         /* Called for each file that has a tag: which row it is in. May be NULL. */
         void (*on_file)(void *arg, uint64_t row, uint64_t tag);
         void *arg;

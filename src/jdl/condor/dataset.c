@@ -6,6 +6,7 @@
  * job's lines out of its segment. */
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 
 #include "base/arena.h"
 #include "jdl/condor/reader.h"
@@ -53,7 +54,9 @@ struct dataset {
         size_t group_count, group_cap;
         struct dataset_limits limits;
         double files_per_hour;
-        size_t dropped; /* files that have no replica */
+        struct form_time_limit time; /* of a job, if files or events per hour are given */
+        size_t dropped;              /* files that have no replica */
+        size_t elsewhere;            /* files without a replica in a preferred store */
 };
 
 /* ---- finding */
@@ -212,6 +215,7 @@ static void on_found(void *arg, const struct form_found *f)
         for (size_t i = 0; i < f->replica_count; i++)
                 if (rank(d, &f->replicas[i]) < best)
                         best = rank(d, &f->replicas[i]);
+        d->elsewhere += f->replica_count > 0 && d->store_count > 0 && best == d->store_count && !is_full(d);
         for (size_t i = 0; i < f->replica_count; i++) {
                 const struct form_replica *p = &f->replicas[i];
 
@@ -460,12 +464,42 @@ static void sort(struct dataset *d)
         d->files = sorted;
 }
 
+/* Warns of what a source asked for and its files do not allow. */
+static void warn_of_source(struct dataset *d, size_t before)
+{
+        const struct condor_source *s = d->source;
+        size_t unknown = 0;
+
+        for (size_t i = before; s && s->events_max && i < d->count; i++)
+                unknown += d->files[i].events == 0;
+        if (unknown)
+                reader_warn(
+                        d->r, d->at,
+                        "%zu of %zu files have no number under the key events, which counts as 0: the limit "
+                        "of %llu events may let in more than are wanted",
+                        unknown, d->count - before, (unsigned long long)s->events_max);
+        if (d->store_count && !str_istarts(d->spec, STR("catalog:")))
+                reader_warn(
+                        d->r, d->at,
+                        "the preferred store has no effect: only files of a catalog have replicas to choose "
+                        "from");
+        else if (d->elsewhere)
+                reader_warn(d->r, d->at,
+                            "%zu files have no replica in the preferred store%s " STR_FMT
+                            ", and are read where they are",
+                            d->elsewhere, d->store_count > 1 ? "s, the first of which is" : "",
+                            STR_ARG(str_head(d->stores[0], 100)));
+        d->elsewhere = 0;
+}
+
 static int find_files(struct dataset *d)
 {
         int rc = 0;
 
         if (!d->from)
                 rc = find_source(d);
+        if (!d->from && rc == 0)
+                warn_of_source(d, 0);
         for (size_t i = 0; d->from && i < d->from->source_count && rc == 0; i++) {
                 size_t before = d->count, dropped = d->dropped;
 
@@ -480,6 +514,8 @@ static int find_files(struct dataset *d)
                 rc = find_source(d);
                 if (rc == 0 && d->count == before && d->dropped == dropped)
                         rc = fail_dataset(d, "'" STR_FMT "' has no files", STR_ARG(str_head(d->spec, 200)));
+                if (rc == 0)
+                        warn_of_source(d, before);
         }
         if (rc == 0 && d->from && d->from->order)
                 sort(d);
@@ -734,6 +770,9 @@ static void write_table(struct dataset *d, const struct dataset_piece *pieces, s
 
         buf_printf(out, "dataset " STR_FMT ": %zu files, %zu jobs\n", STR_ARG(str_head(d->spec, 200)),
                    d->count, count);
+        if (d->time.seconds)
+                buf_printf(out, "  a job has %llu seconds, a limit of %s\n",
+                           (unsigned long long)d->time.seconds, d->time.of);
         buf_printf(out, "  %8s %10s %16s %12s %s\n", "JOBS", "FILES", "BYTES", "FILES A JOB", "WHERE");
         for (size_t i = 0, end; i < count; i = end, shown++) {
                 uint64_t files = 0, bytes = 0, least = UINT64_MAX, most = 0;
@@ -832,26 +871,107 @@ static int read_fetch(struct dataset *d)
         return rc > 0 ? entry_boolean(d->r, &e, &d->fetches) : rc;
 }
 
-/* The number of files that a job can process in its time. */
-static int limit_by_time(struct dataset *d)
+/* Asks for the time that the presets of the request leave a job. */
+static int ask_time_limit(struct dataset *d, struct form_time_limit *ret, struct err *err)
+{
+        static const struct {
+                const char *keyword, *attribute;
+        } kinds[FORM_PRESET_KINDS] = {
+                [FORM_PRESET_INITIALIZER] = {"job_initializer", "MY.JobInitializer"},
+                [FORM_PRESET_APPLICATION] = {"job_application", "MY.JobApplication"},
+                [FORM_PRESET_DISPATCHER] = {"job_dispatcher", "MY.JobDispatcher"},
+                [FORM_PRESET_QUEUE] = {"job_virtual_queue", "MY.JobVirtualQueue"},
+                [FORM_PRESET_POLICY] = {"job_policy", "MY.JobPolicy"},
+        };
+        const struct form_world *w = d->r->world;
+        struct entry entries[FORM_PRESET_KINDS] = {{.keyword = NULL}};
+        struct str named[FORM_PRESET_KINDS];
+        int rc = 0;
+
+        for (int k = 0; k < FORM_PRESET_KINDS && rc >= 0; k++) {
+                rc = entry_get(d->r, kinds[k].keyword, &entries[k]);
+                if (rc == 0) {
+                        entry_deinit(&entries[k]);
+                        rc = entry_get(d->r, kinds[k].attribute, &entries[k]);
+                }
+                named[k] = entry_unquoted(&entries[k]);
+        }
+        if (rc >= 0)
+                rc = w->time_limit ? w->time_limit(w->arg, named, ret, err)
+                                   : err_set(err, -ENOSYS, "no server is asked here");
+        for (int k = 0; k < FORM_PRESET_KINDS; k++)
+                entry_deinit(&entries[k]);
+        return rc;
+}
+
+/* Finds the time of a job: the request's own, or that of the server's settings. *ret has 0 seconds, after a
+ * warning, if neither is known. */
+static int find_time_limit(struct dataset *d, struct form_time_limit *ret)
 {
         ENTRY_CLEANUP struct entry time = {0};
-        uint64_t seconds = d->from ? d->from->time_s : 0, files;
         int rc = entry_get(d->r, "allowed_execute_duration", &time);
+        uint64_t own = d->from ? d->from->time_s : 0;
+        struct err err = {{0}};
 
-        if (rc < 0 || d->files_per_hour == 0 || (rc == 0 && seconds == 0))
-                return rc < 0 ? rc : 0;
-        if (seconds == 0 && (time.late || str_to_u64(buf_view(&time.text), &seconds)))
-                return 0; /* an expression says it, and is not known here */
-        if (seconds > UINT32_MAX)
+        *ret = (struct form_time_limit){.seconds = 0};
+        if (rc < 0)
+                return rc;
+        if (rc > 0) { /* the virtual queues of a shorter time take no such job */
+                if (own == 0 && (time.late || str_to_u64(buf_view(&time.text), &own)))
+                        reader_warn(d->r, time.at,
+                                    "allowed_execute_duration is an expression: it does not limit the files "
+                                    "of a job");
+                ret->seconds = own;
+                snprintf(ret->of, sizeof(ret->of), "its description");
                 return 0;
-        files = (uint64_t)(d->files_per_hour * (double)seconds / 3600);
-        if (files == 0)
-                return fail_dataset(d, "in %llu seconds a job does not do one file, at %.15g files an hour",
-                                    (unsigned long long)seconds, d->files_per_hour);
-        if (!d->limits.files_max || files < d->limits.files_max)
-                d->limits.files_max = files;
+        }
+        rc = ask_time_limit(d, ret, &err);
+        if (own && (rc != 0 || ret->seconds == 0 || own < ret->seconds)) {
+                ret->seconds = own;
+                snprintf(ret->of, sizeof(ret->of), "its description");
+        } else if (rc != 0) {
+                ret->seconds = 0;
+                reader_warn(d->r, d->at,
+                            "the time limit of the jobs is not known, so a job may have more files than it "
+                            "has time for: %s",
+                            err.text);
+        } else if (ret->seconds == 0 && !d->limits.files_max && !d->limits.bytes_max &&
+                   !d->limits.events_max) {
+                reader_warn(d->r, d->at,
+                            "nothing limits the time of a job, so the files or events per hour do not limit "
+                            "its files: name a virtual queue that has a time_limit, or set "
+                            "allowed_execute_duration (maxWallTime)");
+        }
         return 0;
+}
+
+/* The number of things, of which a job does so many an hour, that it can do in its time. */
+static int fit(struct dataset *d, const char *things, double rate, uint64_t *most)
+{
+        const struct form_time_limit *t = &d->time;
+        double fits = rate * (double)t->seconds / 3600;
+
+        if (rate == 0 || t->seconds == 0 || t->seconds > UINT32_MAX || fits >= 1e15)
+                return 0;
+        if (fits < 1)
+                return fail_dataset(
+                        d, "in %llu seconds a job does not do one %s, at %.15g %ss an hour (a limit of %s)",
+                        (unsigned long long)t->seconds, things, rate, things, t->of);
+        if (*most == 0 || (uint64_t)fits < *most)
+                *most = (uint64_t)fits;
+        return 0;
+}
+
+static int limit_by_time(struct dataset *d)
+{
+        double events = d->from ? d->from->events_per_hour : 0;
+        int rc = 0;
+
+        if (d->files_per_hour > 0 || events > 0)
+                rc = find_time_limit(d, &d->time);
+        if (rc == 0)
+                rc = fit(d, "file", d->files_per_hour, &d->limits.files_max);
+        return rc ? rc : fit(d, "event", events, &d->limits.events_max);
 }
 
 static int read_limits(struct dataset *d)

@@ -85,7 +85,7 @@ const struct keyword keywords[] = {
         {"bytes_per_job", NULL, ACTS, OTHER, NULL, NULL, "With **dataset**: at most so many bytes for a job (500M, 2G), where a file is not larger."},
         {"events_per_job", NULL, ACTS, OTHER, NULL, NULL, "With **dataset**: at most so many events, of the catalog's key *events*."},
         {"files_per_hour", NULL, ACTS, OTHER, NULL, NULL,
-         "With **dataset**: how fast a job is. It limits files to what fits into `allowed_execute_duration`, and is the *ExpectedRunTime*."},
+         "With **dataset**: how fast a job is. It limits files to what fits into `allowed_execute_duration`, or into the time of the virtual queue, and is the *ExpectedRunTime*."},
         {"fetch_dataset", NULL, ACTS, OTHER, NULL, NULL,
          "With **dataset**: whether files that are URLs (http, https, ftp, ftps, sftp, s3) are fetched for the job, as its inputs; `true` if not given."},
         {"prefer_storage", NULL, ACTS, OTHER, NULL, NULL, "With **dataset**: stores, the best one first; of each file the replica in the best one is taken."},

@@ -28,6 +28,21 @@ struct form_found {             /* file found in a catalog */
         size_t replica_count;
 };
 
+/* Kinds of presets of the server's settings that a request names, in the order in which the server applies
+ * them. */
+enum form_preset {
+        FORM_PRESET_INITIALIZER,
+        FORM_PRESET_APPLICATION,
+        FORM_PRESET_DISPATCHER,
+        FORM_PRESET_QUEUE,
+        FORM_PRESET_POLICY,
+        FORM_PRESET_KINDS
+};
+struct form_time_limit {
+        uint64_t seconds; /* 0: nothing limits the time of jobs */
+        char of[160];     /* whose limit it is, for people: "the virtual queue short" */
+};
+
 /* Access of a front end to the outside. The command line's is real; the server's refuses all calls. */
 struct form_world {
         void *arg;
@@ -46,6 +61,12 @@ struct form_world {
          * Returns 0, or -errno with err. NULL: there is no catalog. */
         int (*catalog)(void *arg, struct str name, struct str query, bool events, const char *order,
                        void (*fn)(void *to, const struct form_found *f), void *to, struct err *err);
+        /* Gives the time that a job may take at most by the server's settings, if its request names these
+         * presets (empty: none of the kind) and sets no allowed_execute_duration. Of the virtual queues of a
+         * policy the one with the shortest time counts, because its jobs may go to any of them. Returns 0, or
+         * -errno with err: it is not known. May be NULL. */
+        int (*time_limit)(void *arg, const struct str named[FORM_PRESET_KINDS], struct form_time_limit *ret,
+                          struct err *err);
         /* Gives the bytes of a file. Returns 0, or -errno. May be NULL. */
         int (*size)(void *arg, const char *path, uint64_t *ret);
         const char *const

@@ -835,7 +835,7 @@ static int make_request(struct reader *r, struct node *n, struct files *files)
                    (unsigned long long)first, (unsigned long long)first);
         if (files->folders)
                 buf_addz(&script, expand_folders);
-        sums_script(buf_view(&command), shell, files->n > 0, &script);
+        sums_script(buf_view(&command), shell, files->n > 0 ? SUMS_INPUTS_THERE : SUMS_INPUTS_NONE, &script);
         request.task = task;
         request.limits = limits ? limits : &nothing;
         request.dataset = data ? data : &nothing;

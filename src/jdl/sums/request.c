@@ -521,6 +521,7 @@ static int limits(struct job *j)
                 buf_printf(&j->lines, "request_disk = %lluM\n",
                            (unsigned long long)(max_disk ? max_disk : min_disk));
         j->dataset.time_s = max_time * 60;
+        j->dataset.events_per_hour = event_rate;
         if (max_time && !soft)
                 buf_printf(&j->lines, "allowed_execute_duration = %llu\n", (unsigned long long)max_time * 60);
         if ((!j->has_input || rate == 0) && (soft ? max_time : min_time))
@@ -604,13 +605,45 @@ static bool is_interpreter(struct str shell)
         return false;
 }
 
-void sums_script(struct str command, struct str shell, bool has_input, struct buf *out)
+/* Copies the files of the job's list, and makes the list and the variables those of the copies. Files that
+ * the agent has fetched are in the job's folder already. */
+static const char copy_inputs[] =
+        "sums_copy() {\n"
+        "        case $1 in\n"
+        "        root://*|xroot://*) xrdcp --silent \"$1\" \"$2\" </dev/null ;;\n"
+        "        *) cp -- \"$1\" \"$2\" ;;\n"
+        "        esac\n"
+        "}\n"
+        "mkdir INPUTFILES || exit 125\n"
+        "sums_n=0\n"
+        "while IFS= read -r sums_file; do\n"
+        "        case $sums_file in\n"
+        "        /*|*://*)\n"
+        "                sums_local=$SCRATCH/INPUTFILES/${sums_file##*/}\n"
+        "                if [ -e \"$sums_local\" ]; then\n"
+        "                        mkdir \"INPUTFILES/$sums_n\" || exit 125\n"
+        "                        sums_local=$SCRATCH/INPUTFILES/$sums_n/${sums_file##*/}\n"
+        "                fi\n"
+        "                sums_copy \"$sums_file\" \"$sums_local\" ||\n"
+        "                        { echo \"the input $sums_file cannot be copied\" >&2; exit 125; }\n"
+        "                ;;\n"
+        "        *) sums_local=$SCRATCH/$sums_file ;;\n"
+        "        esac\n"
+        "        printf '%s\\n' \"$sums_local\"\n"
+        "        [ \"$sums_n\" -lt 1000 ] && export \"INPUTFILE$sums_n=$sums_local\"\n"
+        "        sums_n=$((sums_n + 1))\n"
+        "done <\"$FILELIST\" >input.local.list || exit 125\n"
+        "export FILELIST=\"$SCRATCH/input.local.list\"\n";
+
+void sums_script(struct str command, struct str shell, enum sums_inputs inputs, struct buf *out)
 {
         size_t quotes = 0;
 
         buf_addz(out, "export SCRATCH=\"$PWD\"\n"
                       "export SUBMIT_TIME=\"$(date -u '+%Y-%m-%d %H:%M:%S')\"\n");
-        if (has_input)
+        if (inputs == SUMS_INPUTS_COPIED)
+                buf_addz(out, copy_inputs);
+        if (inputs)
                 buf_addz(out, "sums_name=${INPUTFILE0##*/}\n"
                               "export FILEBASENAME=\"${sums_name%%.*}\"\n");
         buf_addz(out, "printf '%s\\n' ");

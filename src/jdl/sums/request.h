@@ -43,9 +43,14 @@ struct sums_request {
 /* Adds a part to the form. Returns 0; -EINVAL or -E2BIG with err; or the error of a call of form_world. */
 int sums_make(const struct form_world *w, const struct sums_request *from, const struct condor_options *o,
               struct form *form, struct err *err);
+enum sums_inputs {
+        SUMS_INPUTS_NONE,
+        SUMS_INPUTS_THERE, /* files are read where they are */
+        SUMS_INPUTS_COPIED /* copyInputLocally: the job copies them to INPUTFILES in its folder first */
+};
 /* Appends the script that runs a command. shell: what runs it, or a command that is put before csh; empty:
  * csh. */
-void sums_script(struct str command, struct str shell, bool has_input, struct buf *out);
+void sums_script(struct str command, struct str shell, enum sums_inputs inputs, struct buf *out);
 /* Replaces $NAME and ${NAME} by variables of the submit's environment. Returns 0, or -EINVAL with err. */
 int sums_variables(const struct form_world *w, const struct condor_options *o, const struct xml *x,
                    struct str text, struct buf *out, struct err *err);

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "jdl/sums/sums.h"
+
 #define ANY 0
 
 static const struct sums_attribute none[] = {{0}};
@@ -96,6 +98,57 @@ static const char *const rights[] = {
         [SUMS_WHEN] = "ok, any or fail",
         [SUMS_PROGRAM] = "program, module or preset",
 };
+
+/* ---- statistics */
+
+bool sums_is_keyword(struct str name)
+{
+        struct str attribute = name, of = STR_NONE;
+
+        if (str_find(name, '.') >= 0 && (!str_cut(&attribute, '.', &of) || !of.n))
+                return false;
+        for (const struct sums_element *e = elements; e->name; e++) {
+                if (!of.n && e->within && str_eqz(name, e->name))
+                        return true;
+                if (of.n ? !str_eqz(of, e->name) || !e->within : e->within != NULL)
+                        continue;
+                for (const struct sums_attribute *a = e->attributes; a->name; a++)
+                        if (str_eqz(attribute, a->name))
+                                return true;
+        }
+        return false;
+}
+
+static bool has_word(struct str words, struct str word)
+{
+        struct str one;
+
+        while (str_word(&words, &one))
+                if (str_eq(one, word))
+                        return true;
+        return false;
+}
+
+static void add_word(struct buf *out, struct str word)
+{
+        if (sums_is_keyword(word) && !has_word(buf_view(out), word))
+                buf_printf(out, "%s" STR_FMT, out->n ? " " : "", STR_ARG(word));
+}
+
+void sums_keywords(const struct xml *root, struct buf *out)
+{
+        for (size_t i = 0; i < root->attribute_count; i++)
+                add_word(out, str_of(root->attributes[i].name));
+        for (const struct xml *x = root->first; x; x = x->next) {
+                add_word(out, str_of(x->name));
+                for (size_t i = 0; i < x->attribute_count; i++) {
+                        BUF_CLEANUP struct buf word = {0};
+
+                        buf_printf(&word, "%s.%s", x->name, x->attributes[i].name);
+                        add_word(out, buf_view(&word));
+                }
+        }
+}
 
 /* ---- checks */
 

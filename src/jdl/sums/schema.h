@@ -44,6 +44,8 @@ extern const struct sums_attribute sums_stream_attributes[], sums_standard_input
         sums_input_attributes[], sums_output_attributes[], sums_sandbox_attributes[],
         sums_package_attributes[];
 
+/* Appends what statistics call the parts of a description (sums_is_keyword), with blanks between. */
+void sums_keywords(const struct xml *root, struct buf *out);
 /* Returns the element's row; NULL: there is none. within: NULL for the root. */
 const struct sums_element *schema_element(const struct schema *s, const char *name, const char *within);
 /* Checks the document against the table, but not whether names of SUMS_ID and SUMS_IDREF go together.

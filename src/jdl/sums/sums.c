@@ -73,9 +73,6 @@ static int general(struct job *j)
                         "write inputOrder=\"%.100s\" to have alike ones together, or a description for each "
                         "value",
                         split, split);
-        if (sums_true(j->x, "copyInputLocally"))
-                form_warn(j->form, j->x->line,
-                          "copyInputLocally is not acted on: files are read where they are");
         for (const struct xml *i = j->x->first; i; i = i->next)
                 if (xml_is(i, "Action") || xml_is(i, "storageService"))
                         form_warn(j->form, i->line, "<%s> is not acted on", i->name);
@@ -91,6 +88,8 @@ static int read_job(struct job *j)
                                        .limits = j->x,
                                        .dataset = j->x,
                                        .processes = sums_count(j->x, "nProcesses")};
+        enum sums_inputs from = SUMS_INPUTS_NONE;
+        BUF_CLEANUP struct buf words = {0}, line = {0};
         struct sums_input *inputs = NULL;
         size_t cap = 0;
         int rc = general(j);
@@ -105,7 +104,12 @@ static int read_job(struct job *j)
         }
         buf_str(&j->told->command, command);
         buf_char(&j->told->command, '\n');
-        sums_script(command, xml_text(xml_child(j->x, "shell")), request.input_count > 0, &j->told->script);
+        if (request.input_count > 0)
+                from = sums_true(j->x, "copyInputLocally") ? SUMS_INPUTS_COPIED : SUMS_INPUTS_THERE;
+        sums_script(command, xml_text(xml_child(j->x, "shell")), from, &j->told->script);
+        sums_keywords(j->x, &words);
+        buf_printf(&line, "+SumsKeywords = \"%s\"\n", buf_z(&words));
+        request.lines = buf_view(&line);
         request.inputs = inputs;
         request.name = buf_view(&j->told->name);
         request.script = buf_view(&j->told->script);

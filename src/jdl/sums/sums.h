@@ -31,6 +31,11 @@ struct sums_told {
 };
 
 bool sums_is(struct str text); /* true for XML, which a submit file never is */
+
+#define SUMS_KEYWORD_PREFIX "sums:" /* in statistics */
+/* Returns whether it is what statistics call a part of a SUMS description: an attribute of <job>, as
+ * filesPerHour, or another element or its attribute, as SandBox and input.nFiles. */
+bool sums_is_keyword(struct str name);
 /* Translates the description. Returns 0; -EINVAL, -E2BIG or -ENOSYS with err, or the error of a call of
  * form_world. */
 int sums_parse(const struct form_world *w, const struct sums_job *job, const struct condor_options *o,

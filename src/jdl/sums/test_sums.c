@@ -72,14 +72,32 @@ static int catalog(void *arg, struct str name, struct str query, bool events, co
         return 0;
 }
 
+/* The named queue has an hour, the policy four; without a name nothing is limited. */
+static int time_limit(void *arg, const struct str named[FORM_PRESET_KINDS], struct form_time_limit *ret,
+                      struct err *err)
+{
+        (void)arg;
+        if (str_eqz(named[FORM_PRESET_QUEUE], "away"))
+                return err_set(err, -5, "no server");
+        ret->seconds = str_eqz(named[FORM_PRESET_QUEUE], "short")    ? 3600
+                       : str_eqz(named[FORM_PRESET_POLICY], "night") ? 4 * 3600
+                                                                     : 0;
+        snprintf(ret->of, sizeof(ret->of), "the queue");
+        return 0;
+}
+
 static const struct form_world world = {.read_file = no_file,
                                         .glob = some_paths,
                                         .getenv = get_environment,
                                         .run = run,
                                         .catalog = catalog,
+                                        .time_limit = time_limit,
                                         .cwd = "/home/u",
                                         .now_s = 1};
-static const struct condor_options options = {.filesystem_domain = "d", .submit_host = "here"};
+#define NO_PRESET "notification = never"
+static const char *preset = NO_PRESET;
+static const struct condor_options options = {
+        .filesystem_domain = "d", .submit_host = "here", .extra = &preset, .extra_count = 1};
 static struct form form;
 static struct sums_told told;
 static struct err err;
@@ -222,6 +240,87 @@ static void test_told(void **state)
         assert_int_equal(form.warning_count, 1);
 }
 
+/* Parses with a line of the submit language; returns the numbers of files of the jobs, "2 2". */
+static const char *pieces(const char *line, const char *text)
+{
+        static char counts[200];
+        struct str rest, row;
+        size_t n = 0;
+
+        preset = line;
+        accept(text);
+        preset = NO_PRESET;
+        counts[0] = 0;
+        rest = buf_view(&form.parts[0].items);
+        while (str_cut(&rest, '\n', &row) && row.n)
+                n += (size_t)snprintf(counts + n, sizeof(counts) - n, "%s" STR_FMT, n ? " " : "",
+                                      STR_ARG(str_skip(row, (size_t)(str_rfind(row, '\x1f') + 1))));
+        return counts;
+}
+
+/* Files and events an hour are cut against the time of the queue that the request goes to. */
+static void test_time_of_queues(void **state)
+{
+        const char *files = JOB("filesPerHour='1'", "<input URL='catalog:?two' nFiles='all'/>"),
+                   *own = JOB("filesPerHour='1' maxWallTime='120'",
+                              "<input URL='catalog:?two' nFiles='all'/>"),
+                   *soft = JOB("filesPerHour='1' maxWallTime='120' softLimits='true'",
+                               "<input URL='catalog:?two' nFiles='all'/>"),
+                   *events = JOB("eventsPerHour='20'", "<input URL='catalog:?two' nFiles='all'/>");
+
+        (void)state;
+        assert_string_equal(pieces("job_virtual_queue = short", files), "1 1 1 1");
+        assert_non_null(strstr(buf_z(&form.notes), "a job has 3600 seconds, a limit of the queue\n"));
+        assert_string_equal(pieces("+JobVirtualQueue = \"short\"", files), "1 1 1 1");
+        assert_string_equal(pieces("job_policy = night", files), "4");
+        assert_int_equal(form.warning_count, 0);
+        assert_string_equal(pieces("job_virtual_queue = short", events), "2 2");
+        /* the request's own time; a soft one is not known to the queue, and the shorter one counts */
+        assert_string_equal(pieces("job_virtual_queue = short", own), "2 2");
+        assert_string_equal(pieces("job_virtual_queue = short", soft), "1 1 1 1");
+        assert_string_equal(pieces("job_policy = night", soft), "2 2");
+        /* what is not known is said */
+        assert_string_equal(pieces("job_virtual_queue = long", files), "4");
+        assert_int_equal(form.warning_count, 1);
+        assert_non_null(strstr(form.warnings[0].text, "nothing limits the time of a job"));
+        assert_string_equal(pieces("job_virtual_queue = away", files), "4");
+        assert_non_null(strstr(form.warnings[0].text, "the time limit of the jobs is not known"));
+        assert_non_null(strstr(form.warnings[0].text, ": no server"));
+        preset = "job_virtual_queue = short";
+        assert_true(parse(JOB("filesPerHour='0.5'", "<input URL='file:/d/x'/>")) < 0);
+        assert_non_null(strstr(err.text, "in 3600 seconds a job does not do one file, at 0.5 files an hour "
+                                         "(a limit of the queue)"));
+        preset = NO_PRESET;
+}
+
+/* A warning says when the files of an input cannot give what its attributes ask for. */
+static void test_warnings_of_inputs(void **state)
+{
+        static const char *const warned[][2] = {
+                {JOB("", "<input URL='command:list of mine' nFiles='5' limitByEvents='true'/>"),
+                 "2 of 2 files have no number under the key events, which counts as 0: the limit of 5 "
+                 "events"},
+                {JOB("", "<input URL='catalog:?a' nFiles='all' preferStorage='hpss'/>"),
+                 "4 files have no replica in the preferred store hpss, and are read where they are"},
+                {JOB("", "<input URL='catalog:?a' nFiles='3' preferStorage='hpss'/>"),
+                 "3 files have no replica in the preferred store hpss"},
+                {JOB("", "<input URL='file:/d/x' preferStorage='hpss'/>"),
+                 "the preferred store has no effect"},
+                {JOB("", "<input URL='catalog:?a' nFiles='20' limitByEvents='true' preferStorage='local'/>"),
+                 NULL},
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(warned) / sizeof(*warned); i++) {
+                accept(warned[i][0]);
+                assert_int_equal(form.warning_count, warned[i][1] ? 1 : 0);
+                if (warned[i][1] && !strstr(form.warnings[0].text, warned[i][1]))
+                        fail_msg("%s", form.warnings[0].text);
+                if (warned[i][1])
+                        assert_int_equal(form.warnings[0].line, 3);
+        }
+}
+
 struct wrong {
         const char *text, *says;
         bool structure; /* the schema file refuses it as well */
@@ -292,9 +391,11 @@ static void test_wrong(void **state)
 
 int main(int argc, char **argv)
 {
-        const struct CMUnitTest tests[] = {cmocka_unit_test(test_plain), cmocka_unit_test(test_shell),
-                                           cmocka_unit_test(test_inputs), cmocka_unit_test(test_told),
-                                           cmocka_unit_test(test_wrong)};
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_plain),         cmocka_unit_test(test_shell),
+                cmocka_unit_test(test_inputs),        cmocka_unit_test(test_told),
+                cmocka_unit_test(test_wrong),         cmocka_unit_test(test_warnings_of_inputs),
+                cmocka_unit_test(test_time_of_queues)};
         int failed;
 
         schema = argc > 1 ? argv[1] : "sums.xsd";
