@@ -29,6 +29,7 @@ struct bank {
         uint64_t serial;        /* of the last movement */
         uint64_t generation;
         struct heap by_end; /* liens that have an end */
+        struct machines *machines;
 };
 
 struct job_key {
@@ -66,6 +67,7 @@ struct bank *bank_new(void)
         b->job_liens = map_new();
         b->named_liens = map_new();
         b->by_end.before = ends_first;
+        b->machines = machines_new();
         return b;
 }
 
@@ -94,6 +96,7 @@ static void lien_free(struct bank_lien *l)
         free(l->user);
         free(l->place);
         free(l->why);
+        free(l->job);
         free(l->shares);
         free(l);
 }
@@ -102,6 +105,7 @@ static void quote_deinit(struct bank_quote *q)
 {
         free(q->user);
         free(q->place);
+        free(q->qos);
 }
 
 void bank_free(struct bank *b)
@@ -121,6 +125,7 @@ void bank_free(struct bank *b)
         map_free(b->named_liens);
         heap_deinit(&b->by_end);
         idmap_free(b->liens);
+        machines_free(b->machines);
         free(b->quotes);
         free(b);
 }
@@ -151,8 +156,7 @@ static bool pattern_is_user(struct str pattern, struct str user)
         return str_eq(pattern, user);
 }
 
-/* AGENT or AGENT/QUEUE */
-static bool pattern_is_place(struct str pattern, struct str place)
+bool bank_place_fits(struct str pattern, struct str place)
 {
         ptrdiff_t slash = str_find(place, '/');
 
@@ -182,7 +186,7 @@ static int64_t allocation_room(const struct bank_allocation *x, struct str user,
                                int64_t at_ms)
 {
         if (!allocation_is_open(x, at_ms) || !list_has(x->users, user, pattern_is_user) ||
-            !list_has(x->places, place, pattern_is_place))
+            !list_has(x->places, place, bank_place_fits))
                 return 0;
         return x->amount - x->held > -x->credit ? x->amount - x->held + x->credit : 0;
 }
@@ -197,7 +201,7 @@ int64_t bank_available(const struct bank_account *a, struct str user, struct str
 {
         int64_t sum = 0;
 
-        for (uint32_t i = 0; i < a->allocation_count; i++)
+        for (uint32_t i = 0; !a->closed && i < a->allocation_count; i++)
                 sum += allocation_room(a->allocations[i], user, place, at_ms);
         return sum;
 }
@@ -206,7 +210,7 @@ int64_t bank_available_any(const struct bank_account *a, int64_t at_ms)
 {
         int64_t sum = 0;
 
-        for (uint32_t i = 0; i < a->allocation_count; i++) {
+        for (uint32_t i = 0; !a->closed && i < a->allocation_count; i++) {
                 const struct bank_allocation *x = a->allocations[i];
 
                 if (allocation_is_open(x, at_ms) && x->amount - x->held > -x->credit)
@@ -233,6 +237,12 @@ static struct bank_account *root_of(struct bank_account *a)
         return a;
 }
 
+/* Whether the quote's time is not over, at least for one job. */
+static bool quote_is_open_to_any(const struct bank_quote *q, int64_t at_ms)
+{
+        return bank_quote_is_open(q, q->request, q->member, at_ms);
+}
+
 bool bank_share_is_left(const struct bank *b, enum bank_op op, struct str account, int64_t now_ms)
 {
         ptrdiff_t dot = str_find(account, '@') < 0 ? str_find(account, '.') : -1;
@@ -246,7 +256,7 @@ bool bank_share_is_left(const struct bank *b, enum bank_op op, struct str accoun
         if (op == BANK_LIEN)
                 return root->tree_liens < BANK_LIENS_MAX / BANK_SHARE;
         for (size_t i = 0; op == BANK_QUOTE && i < b->quote_count; i++)
-                open += b->quotes[i].end_ms > now_ms && root_of(b->quotes[i].account) == root;
+                open += quote_is_open_to_any(&b->quotes[i], now_ms) && root_of(b->quotes[i].account) == root;
         return open < BANK_QUOTES_MAX / BANK_SHARE;
 }
 
@@ -289,6 +299,17 @@ static struct bank_quote *quote_find(const struct bank *b, uint64_t id)
 const struct bank_quote *bank_quote(const struct bank *b, uint64_t id)
 {
         return quote_find(b, id);
+}
+
+bool bank_quote_is_open(const struct bank_quote *q, uint64_t request, uint32_t member, int64_t at_ms)
+{
+        return q->end_ms > at_ms ||
+               (request && q->request == request && q->member == member && q->kept_ms > at_ms);
+}
+
+const struct machines *bank_machines(const struct bank *b)
+{
+        return b->machines;
 }
 
 const struct bank_lien *bank_lien_over(const struct bank *b, int64_t at_ms)
@@ -393,6 +414,7 @@ static void amount_move(struct run *r, struct side from, struct side to, int64_t
                 .user = o->user.n || !l ? o->user : str_of(l->user),
                 .place = o->place.n || !l ? o->place : str_of(l->place),
                 .why = o->why.n || !l ? o->why : str_of(l->why),
+                .job = o->job.n || !l ? o->job : str_of(l->job),
         };
 
         assert(amount > 0);
@@ -483,6 +505,18 @@ static int need_account(struct run *r, struct str name, struct bank_account **re
                        STR_ARG(str_head(name, BANK_NAME_MAX)));
 }
 
+/* The same, and the account is not closed. */
+static int need_open_account(struct run *r, struct str name, struct bank_account **ret)
+{
+        int e = need_account(r, name, ret);
+
+        if (!e && (*ret)->closed)
+                e = err_set(r->err, BANK_CONFLICT,
+                            "the account %s is closed: drover bank account %s --new opens it again",
+                            (*ret)->name, (*ret)->name);
+        return e;
+}
+
 static int run_open(struct run *r)
 {
         const struct bank_order *o = r->order;
@@ -506,15 +540,48 @@ static int run_open(struct run *r)
                                        "the account above, " STR_FMT ", is not there: open it first",
                                        STR_ARG(above));
         }
+        if (a)
+                parent = a->parent;
+        if (parent && parent->closed)
+                return err_set(r->err, BANK_CONFLICT, "the account above, %s, is closed: open it first",
+                               parent->name);
         if (r->only_check)
                 return 0;
         if (!a)
                 a = account_new(r->bank, o->account, parent);
+        a->closed = false;
         if (o->why.n) {
                 free(a->text);
                 a->text = str_dupz(o->why);
         }
         r->bank->generation++; /* jobs may wait for an account */
+        return 0;
+}
+
+static int run_close(struct run *r)
+{
+        struct bank_account *a, *below;
+        bool has_money = false;
+        int e = need_open_account(r, r->order->account, &a);
+
+        if (e)
+                return e;
+        for (uint32_t i = 0; i < a->allocation_count; i++)
+                has_money |= a->allocations[i]->amount != 0 || a->allocations[i]->liens > 0;
+        if (has_money)
+                return err_set(r->err, BANK_CONFLICT,
+                               "the account %s has a balance of %lld, and %lld that is reserved: withdraw or "
+                               "transfer what is left, or pay what it owes, before it is closed",
+                               a->name, (long long)a->balance, (long long)a->held);
+        for (below = a->children; below && below->closed; below = below->next)
+                ;
+        if (below)
+                return err_set(r->err, BANK_CONFLICT,
+                               "the account %s, below it, is open: close that one first", below->name);
+        if (r->only_check)
+                return 0;
+        a->closed = true;
+        r->bank->generation++; /* what its jobs wait for has changed */
         return 0;
 }
 
@@ -550,6 +617,107 @@ static int run_member(struct run *r)
                 free(a->members[i].user);
                 memmove(a->members + i, a->members + i + 1, (--a->member_count - i) * sizeof(*a->members));
         }
+        return 0;
+}
+
+/* ---- machines */
+
+static int need_machine(struct run *r, struct machine **ret)
+{
+        *ret = machines_get(r->bank->machines, r->order->place);
+        if (*ret)
+                return 0;
+        return err_set(r->err, BANK_UNKNOWN, "the bank has no machine " STR_FMT, STR_ARG(r->order->place));
+}
+
+static void text_set(char **text, struct str value)
+{
+        if (!value.n)
+                return;
+        free(*text);
+        *text = str_dupz(value);
+}
+
+static void machine_set(struct run *r, struct machine *x)
+{
+        const struct bank_order *o = r->order;
+
+        text_set(&x->text, o->why);
+        text_set(&x->arch, o->arch);
+        text_set(&x->opsys, o->opsys);
+        if (o->activity)
+                x->inactive = o->activity == BANK_INACTIVE;
+        r->bank->generation++; /* jobs may wait for the machine */
+}
+
+static int check_machine_texts(struct run *r)
+{
+        if (r->order->arch.n <= BANK_NAME_MAX && r->order->opsys.n <= BANK_NAME_MAX)
+                return 0;
+        return err_set(r->err, BANK_INVALID, "an architecture or operating system is longer than %u bytes",
+                       BANK_NAME_MAX);
+}
+
+static int run_register(struct run *r)
+{
+        const struct bank_order *o = r->order;
+        int e = check_machine_texts(r);
+
+        if (!e && !machines_name_ok(o->place))
+                e = err_set(
+                        r->err, BANK_INVALID,
+                        "the name of a machine is AGENT or AGENT/QUEUE, with at most %u bytes, and without "
+                        "spaces, commas and *",
+                        BANK_NAME_MAX);
+        if (!e && machines_get(r->bank->machines, o->place))
+                e = err_set(r->err, BANK_CONFLICT, "the bank has the machine " STR_FMT " already",
+                            STR_ARG(o->place));
+        if (!e && machines_count(r->bank->machines) >= MACHINES_MAX)
+                e = err_set(r->err, BANK_INVALID, "the bank has %u machines already, and takes no more",
+                            MACHINES_MAX);
+        if (!e && !r->only_check)
+                machine_set(r, machines_add(r->bank->machines, o->place));
+        return e;
+}
+
+static int run_machine(struct run *r)
+{
+        struct machine *x;
+        int e = check_machine_texts(r);
+
+        if (!e)
+                e = need_machine(r, &x);
+        if (!e && !r->only_check)
+                machine_set(r, x);
+        return e;
+}
+
+static int run_unregister(struct run *r)
+{
+        struct machine *x;
+        int e = need_machine(r, &x);
+
+        if (e || r->only_check)
+                return e;
+        machines_remove(r->bank->machines, x);
+        r->bank->generation++;
+        return 0;
+}
+
+/* Checks a place that an order names: an empty one names none, and * names all. */
+static int check_place(struct run *r, struct str place, bool used_later)
+{
+        enum machines_answer answer =
+                place.n && !str_eqz(place, "*") ? machines_ask(r->bank->machines, place) : MACHINES_ACTIVE;
+
+        if (answer == MACHINES_UNKNOWN)
+                return err_set(r->err, BANK_UNKNOWN,
+                               "the bank has no machine " STR_FMT
+                               ": drover bank machines lists those that it has",
+                               STR_ARG(place));
+        if (answer == MACHINES_INACTIVE && used_later)
+                return err_set(r->err, BANK_CONFLICT, "the machine " STR_FMT " is inactive in the bank",
+                               STR_ARG(place));
         return 0;
 }
 
@@ -636,13 +804,16 @@ static int run_deposit(struct run *r)
 {
         const struct bank_order *o = r->order;
         struct bank_allocation *x = NULL;
+        struct str rest = o->places, one;
         struct bank_account *a;
-        int e = need_account(r, o->account, &a);
+        int e = need_open_account(r, o->account, &a);
 
         if (!e)
                 e = check_amount(r, o->credit > 0 && !o->id);
         if (!e)
                 e = o->id ? need_allocation(r, a, &x) : check_dates(r, 0);
+        while (!e && !x && rest.n && str_cut(&rest, ',', &one))
+                e = check_place(r, str_trim(one), false);
         if (!e && x && x->end_ms && x->end_ms <= r->at_ms)
                 e = err_set(r->err, BANK_INVALID, "allocation %llu of %s has ended",
                             (unsigned long long)x->id, a->name);
@@ -753,7 +924,7 @@ static int run_withdraw(struct run *r)
         int e = need_account(r, o->account, &a);
 
         if (!e && o->op == BANK_TRANSFER)
-                e = need_account(r, o->to, &to);
+                e = need_open_account(r, o->to, &to);
         if (!e && a == to)
                 e = err_set(r->err, BANK_INVALID, "a transfer is between two accounts");
         if (!e)
@@ -791,7 +962,7 @@ static void quotes_drop_ended(struct run *r)
         size_t kept = 0;
 
         for (size_t i = 0; i < b->quote_count; i++)
-                if (b->quotes[i].end_ms > r->at_ms || b->quotes[i].held)
+                if (quote_is_open_to_any(&b->quotes[i], r->at_ms) || b->quotes[i].held)
                         b->quotes[kept++] = b->quotes[i];
                 else
                         quote_deinit(&b->quotes[i]);
@@ -804,14 +975,16 @@ static int run_quote(struct run *r)
         struct bank *b = r->bank;
         struct bank_account *a;
         size_t open = 0;
-        int e = need_account(r, o->account, &a);
+        int e = need_open_account(r, o->account, &a);
 
         if (!e)
                 e = check_amount(r, true);
         if (!e && (o->end_ms <= r->at_ms || o->duration_ms <= 0))
                 e = err_set(r->err, BANK_INVALID, "a quote is for a time to run, and ends later than now");
+        if (!e)
+                e = check_place(r, o->place, true);
         for (size_t i = 0; i < b->quote_count; i++)
-                open += b->quotes[i].end_ms > r->at_ms;
+                open += quote_is_open_to_any(&b->quotes[i], r->at_ms);
         if (!e && open >= BANK_QUOTES_MAX)
                 e = err_set(r->err, BANK_INVALID,
                             "there are %u open quotes, and no more are made before some end",
@@ -825,6 +998,7 @@ static int run_quote(struct run *r)
                 .account = a,
                 .user = text_or_null(o->user),
                 .place = text_or_null(o->place),
+                .qos = text_or_null(o->qos),
                 .amount = o->amount,
                 .duration_ms = o->duration_ms,
                 .end_ms = o->end_ms,
@@ -866,11 +1040,15 @@ static void lien_hold(struct run *r, struct bank_lien *l, struct str user, struc
         assert(amount == 0);
 }
 
-/* Frees what the lien holds, and removes it. */
-/* A user's liens are apart from those of others, who could give theirs the same reason. */
-static void lien_name(struct buf *out, struct str account, struct str user, struct str why)
+/* A user's liens are apart from those of others, who could give theirs the same name. */
+static void lien_name(struct buf *out, struct str account, struct str user, struct str job)
 {
-        buf_printf(out, STR_FMT "\x1f" STR_FMT "\x1f" STR_FMT, STR_ARG(account), STR_ARG(user), STR_ARG(why));
+        buf_printf(out, STR_FMT "\x1f" STR_FMT "\x1f" STR_FMT, STR_ARG(account), STR_ARG(user), STR_ARG(job));
+}
+
+static struct str lien_job(const struct bank_lien *l)
+{
+        return str_of(l->job ? l->job : l->why);
 }
 
 static void lien_add_name(struct bank *b, struct bank_lien *l)
@@ -879,9 +1057,9 @@ static void lien_add_name(struct bank *b, struct bank_lien *l)
 
         b->other_liens++;
         root_of(l->account)->tree_liens++;
-        if (!l->why)
+        if (!lien_job(l).n)
                 return;
-        lien_name(&name, str_of(l->account->name), str_of(l->user), str_of(l->why));
+        lien_name(&name, str_of(l->account->name), str_of(l->user), lien_job(l));
         map_put(b->named_liens, buf_view(&name), l);
 }
 
@@ -891,20 +1069,21 @@ static void lien_drop_name(struct bank *b, struct bank_lien *l)
 
         b->other_liens--;
         root_of(l->account)->tree_liens--;
-        lien_name(&name, str_of(l->account->name), str_of(l->user), str_of(l->why));
+        lien_name(&name, str_of(l->account->name), str_of(l->user), lien_job(l));
         if (map_get(b->named_liens, buf_view(&name)) == l)
                 map_take(b->named_liens, buf_view(&name));
 }
 
 const struct bank_lien *bank_lien_named(const struct bank *b, struct str account, struct str user,
-                                        struct str why)
+                                        struct str job)
 {
         BUF_CLEANUP struct buf name = {0};
 
-        lien_name(&name, account, user, why);
+        lien_name(&name, account, user, job);
         return map_get(b->named_liens, buf_view(&name));
 }
 
+/* Frees what the lien holds, and removes it. */
 static void lien_end(struct bank *b, struct bank_lien *l)
 {
         struct bank_quote *quote = quote_find(b, l->quote);
@@ -943,7 +1122,8 @@ static int check_quote(struct run *r, const struct bank_account *a)
 
         if (!r->order->quote)
                 return 0;
-        if (!q || q->end_ms <= r->at_ms || q->account != a)
+        if (!q || q->account != a ||
+            !bank_quote_is_open(q, r->order->request, (uint32_t)set_first(&r->order->members), r->at_ms))
                 return err_set(r->err, BANK_UNKNOWN, "there is no quote %llu for %s, or its time is over",
                                (unsigned long long)r->order->quote, a->name);
         return q->used ? err_set(r->err, BANK_CONFLICT, "quote %llu was used", (unsigned long long)q->id) : 0;
@@ -972,6 +1152,7 @@ static struct bank_lien *lien_new(struct run *r, struct bank_account *a, uint64_
                 l->user = text_or_null(o->user);
                 l->place = text_or_null(o->place);
                 l->why = text_or_null(o->why);
+                l->job = text_or_null(o->job);
                 lien_add_name(r->bank, l);
         }
         if (l->end_ms)
@@ -985,7 +1166,7 @@ static int run_lien(struct run *r)
         const struct bank_order *o = r->order;
         uint64_t count = o->request ? set_count(&o->members) : 1;
         struct bank_account *a;
-        int e = need_account(r, o->account, &a);
+        int e = need_open_account(r, o->account, &a);
 
         if (!e)
                 e = check_amount(r, o->request != 0);
@@ -994,6 +1175,8 @@ static int run_lien(struct run *r)
                             BANK_LIENS_MAX);
         if (!e && o->end_ms && o->end_ms <= r->at_ms)
                 e = err_set(r->err, BANK_INVALID, "the time of the lien is over already");
+        if (!e && !o->request)
+                e = check_place(r, o->place, true);
         if (!e && o->quote && count != 1)
                 e = err_set(r->err, BANK_INVALID, "a quote is for one lien");
         if (!e)
@@ -1010,6 +1193,7 @@ static int run_lien(struct run *r)
                 struct bank_quote *q = quote_find(r->bank, o->quote);
 
                 q->used = q->held = true;
+                q->request = 0;
         }
         if (!o->request)
                 lien_new(r, a, 0, 0);
@@ -1089,6 +1273,14 @@ static int run_extend(struct run *r)
 
 static void release(struct run *r, struct bank_lien *l)
 {
+        struct bank_quote *q = quote_find(r->bank, l->quote);
+
+        if (q) {
+                q->used = false;
+                q->request = l->request;
+                q->member = l->member;
+                q->kept_ms = r->at_ms + BANK_QUOTE_KEPT_MS;
+        }
         lien_end(r->bank, l);
 }
 
@@ -1181,9 +1373,11 @@ static int run_charge(struct run *r)
                 r->bank->generation++;
                 return 0;
         }
-        e = need_account(r, o->account, &a);
+        e = need_open_account(r, o->account, &a);
         if (!e)
                 e = check_amount(r, false);
+        if (!e)
+                e = check_place(r, o->place, false);
         if (!e)
                 e = check_available(r, a, o->user, o->place, 1);
         if (!e && !r->only_check)
@@ -1196,7 +1390,7 @@ static int run_refund(struct run *r)
         const struct bank_order *o = r->order;
         struct bank_allocation *x = NULL;
         struct bank_account *a;
-        int e = need_account(r, o->account, &a);
+        int e = need_open_account(r, o->account, &a);
 
         if (!e)
                 e = check_amount(r, false);
@@ -1218,6 +1412,7 @@ static int run_refund(struct run *r)
                 return e;
         amount_move(r, earned, (struct side){.account = a, .allocation = x}, o->amount, NULL);
         a->refunded += o->amount;
+        a->last_refund = r->bank->serial;
         r->bank->generation++;
         return 0;
 }
@@ -1228,7 +1423,8 @@ static int run_order(struct run *r)
 {
         if (r->order->why.n > BANK_TEXT_MAX || r->order->place.n > BANK_TEXT_MAX ||
             r->order->user.n > BANK_NAME_MAX || r->order->account.n > BANK_NAME_MAX ||
-            r->order->to.n > BANK_NAME_MAX)
+            r->order->to.n > BANK_NAME_MAX || r->order->job.n > BANK_TEXT_MAX ||
+            r->order->qos.n > BANK_NAME_MAX)
                 return err_set(r->err, BANK_INVALID, "a name is longer than %u bytes, or a text than %u",
                                BANK_NAME_MAX, BANK_TEXT_MAX);
         switch (r->order->op) {
@@ -1244,6 +1440,10 @@ static int run_order(struct run *r)
         case BANK_RELEASE: return run_release(r);
         case BANK_CHARGE: return run_charge(r);
         case BANK_REFUND: return run_refund(r);
+        case BANK_REGISTER: return run_register(r);
+        case BANK_MACHINE: return run_machine(r);
+        case BANK_UNREGISTER: return run_unregister(r);
+        case BANK_CLOSE: return run_close(r);
         case BANK_OPS: break;
         }
         return err_set(r->err, BANK_INVALID, "the bank does not know this order");
@@ -1338,7 +1538,15 @@ static void pack_quote(void *arg, const struct bank_quote *q)
         pack_u64(out, q->cpus);
         pack_i64(out, q->memory_mib);
         pack_u64(out, q->gpus);
-        pack_u64(out, (uint64_t)q->used | (uint64_t)q->held << 1);
+        pack_u64(out, (uint64_t)q->used | (uint64_t)q->held << 1 | (uint64_t)(q->request != 0) << 2 |
+                              (uint64_t)(q->qos != NULL) << 3);
+        if (q->request) {
+                pack_u64(out, q->request);
+                pack_u64(out, q->member);
+                pack_i64(out, q->kept_ms);
+        }
+        if (q->qos)
+                pack_text(out, q->qos);
 }
 
 void bank_pack(const struct bank *b, struct buf *out)
@@ -1353,6 +1561,70 @@ void bank_pack(const struct bank *b, struct buf *out)
         bank_liens_each(b, pack_lien, out);
         pack_u64(out, b->quote_count);
         bank_quotes_each(b, pack_quote, out);
+}
+
+static void pack_closed(void *arg, const struct bank_account *a)
+{
+        if (a->closed)
+                pack_text(arg, a->name);
+}
+
+void bank_closed_pack(const struct bank *b, struct buf *out)
+{
+        bank_accounts_each(b, pack_closed, out);
+        pack_text(out, NULL);
+}
+
+void bank_closed_unpack(struct bank *b, struct unpack *in)
+{
+        for (struct str name; !in->bad && (name = unpack_str(in)).n > 0;) {
+                struct bank_account *a = bank_account(b, name);
+
+                if (!a || a->closed)
+                        in->bad = true;
+                else
+                        a->closed = true;
+        }
+}
+
+static void pack_lien_job(void *arg, const struct bank_lien *l)
+{
+        if (!l->job)
+                return;
+        pack_u64(arg, l->id);
+        pack_text(arg, l->job);
+}
+
+void bank_jobs_pack(const struct bank *b, struct buf *out)
+{
+        bank_liens_each(b, pack_lien_job, out);
+        pack_u64(out, 0);
+}
+
+void bank_jobs_unpack(struct bank *b, struct unpack *in)
+{
+        for (uint64_t id; !in->bad && (id = unpack_u64(in)) != 0;) {
+                struct bank_lien *l = idmap_get(b->liens, id);
+                struct str job = unpack_str(in);
+
+                if (in->bad || !l || l->request || l->job || !job.n) {
+                        in->bad = true;
+                        return;
+                }
+                lien_drop_name(b, l);
+                l->job = str_dupz(job);
+                lien_add_name(b, l);
+        }
+}
+
+void bank_machines_pack(const struct bank *b, struct buf *out)
+{
+        machines_pack(b->machines, out);
+}
+
+void bank_machines_unpack(struct bank *b, struct unpack *in)
+{
+        machines_unpack(b->machines, in);
 }
 
 static void unpack_account(struct bank *b, struct unpack *in)
@@ -1454,9 +1726,16 @@ static void unpack_quote(struct bank *b, struct unpack *in)
         q.cpus = (uint32_t)unpack_max(in, UINT32_MAX);
         q.memory_mib = unpack_i64(in);
         q.gpus = (uint32_t)unpack_max(in, UINT32_MAX);
-        flags = unpack_max(in, 3);
+        flags = unpack_max(in, 15);
         q.used = flags & 1;
         q.held = flags & 2;
+        if (flags & 4) {
+                q.request = unpack_u64(in);
+                q.member = (uint32_t)unpack_max(in, UINT32_MAX);
+                q.kept_ms = unpack_i64(in);
+        }
+        if (flags & 8)
+                q.qos = text_or_null(unpack_str(in));
         in->bad |= !q.account || q.duration_ms <= 0;
         if (in->bad) {
                 quote_deinit(&q);
@@ -1499,6 +1778,8 @@ static void audit_account(void *arg, const struct bank_account *a)
 
                 balance += x->amount;
                 held += x->held;
+                if (a->closed && (x->amount != 0 || x->liens > 0))
+                        snprintf(t->wrong, sizeof(t->wrong), "%s is closed, and has money", a->name);
                 if (x->amount - x->held < -x->credit || x->held < 0)
                         snprintf(t->wrong, sizeof(t->wrong),
                                  "allocation %llu of %s is below its credit limit", (unsigned long long)x->id,

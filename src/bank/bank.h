@@ -11,6 +11,10 @@
  * accounts always sum to zero. A lien reserves money for one attempt of a job, or for another system, until
  * it is charged or released; reserved money cannot be spent otherwise. A quote guarantees a price for a time.
  *
+ * The register of machines (bank/machines.h) may be empty. If it is not, the places that allocations, quotes,
+ * liens and charges name must be in it, and an inactive machine gets neither quotes nor liens. That holds for
+ * orders that belong to no job: for a job, the caller asks the register before it makes a lien.
+ *
  * All changes are orders, which are recorded in events: bank_check tells whether an order can be carried out,
  * and bank_apply does it. The same orders at the same times make the same books. The module reads no clock;
  * times are Unix milliseconds. Movements (struct bank_entry) are not stored: the caller gets each of them
@@ -22,6 +26,7 @@
 #pragma once
 #include <stdbool.h>
 
+#include "bank/machines.h"
 #include "bank/order.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -37,14 +42,15 @@
 #define BANK_MEMBERS_MAX     1000u /* per account */
 #define BANK_QUOTES_MAX      10000u
 #define BANK_LIENS_MAX       100000u /* liens of other systems; jobs have one each besides */
+#define BANK_QUOTE_KEPT_MS   (30 * 86400000ll)
 #define BANK_SHARE           10u /* a tree's share of accounts, quotes and liens is the limit divided by this */
 #define BANK_AMOUNT_MAX      1000000000000000000 /* limit of one movement, and of the sum of all deposits */
 
 enum bank_error {                   /* positive results */
-                  BANK_UNKNOWN = 1, /* no such account, allocation, lien or quote */
+                  BANK_UNKNOWN = 1, /* no such account, allocation, lien, quote or machine */
                   BANK_INVALID,     /* the order makes no sense */
                   BANK_SHORT,       /* the account cannot pay that */
-                  BANK_CONFLICT,    /* the job has a lien already, or a quote is used */
+                  BANK_CONFLICT, /* the job has a lien already, a quote is used, or a machine is inactive */
 };
 
 struct bank_allocation {
@@ -72,11 +78,13 @@ struct bank_account {
         uint32_t allocation_count, allocation_cap;
         struct bank_member *members;
         uint32_t member_count, member_cap;
-        int64_t balance;  /* sum of the allocations' amounts */
-        int64_t held;     /* sum of the allocations' held money */
-        int64_t charged;  /* sum of all charges ever */
-        int64_t refunded; /* part of `charged` that was given back */
-        int64_t unpaid;   /* sum that jobs used beyond what could be charged */
+        bool closed;          /* it has no balance, gets no money and pays for nothing */
+        int64_t balance;      /* sum of the allocations' amounts */
+        int64_t held;         /* sum of the allocations' held money */
+        int64_t charged;      /* sum of all charges ever */
+        int64_t refunded;     /* part of `charged` that was given back */
+        int64_t unpaid;       /* sum that jobs used beyond what could be charged */
+        uint64_t last_refund; /* serial of the last refund since the bank was made or unpacked; 0: none */
         /* valid in the root of a tree only: */
         uint32_t tree_accounts,
                 tree_liens; /* accounts in the tree, the root included; their liens that belong to no job */
@@ -86,12 +94,18 @@ struct bank_quote {
         uint64_t id;
         struct bank_account *account;
         char *user, *place; /* place: NULL, any */
+        char *qos;          /* NULL: none */
         int64_t amount, duration_ms, end_ms;
         /* resources quoted for; all 0: not given, which means one processor, no memory and no GPUs */
         int64_t memory_mib;
         uint32_t cpus, gpus;
-        bool used; /* a lien was made with the quote */
+        bool used; /* a lien was made with the quote, and was not released without a charge */
         bool held; /* that lien still exists, so the price is still promised */
+        /* The job whose lien was released without a charge has the quote until kept_ms also past end_ms: it
+         * was used in time. request 0: none. */
+        uint64_t request;
+        uint32_t member;
+        int64_t kept_ms;
 };
 
 struct bank_lien {
@@ -105,6 +119,7 @@ struct bank_lien {
         struct heap_node by_end;
         uint64_t quote;           /* 0: none */
         char *user, *place, *why; /* set if the lien belongs to no job */
+        char *job;                /* name of the job in another system; NULL: none was given */
         struct bank_share {
                 struct bank_allocation *allocation;
                 int64_t amount;
@@ -124,6 +139,7 @@ struct bank_entry {
         uint64_t request, lien;                  /* 0: none */
         uint32_t member, fence;
         struct str who, user, place, why;
+        struct str job; /* name of the job in another system; empty: none */
 };
 typedef void bank_entry_fn(void *arg, const struct bank_entry *e);
 
@@ -146,7 +162,7 @@ struct bank_account *bank_account(const struct bank *b, struct str name); /* NUL
  * "physics.cms.run3" if "physics.cms" does not exist. NULL: none exists. */
 struct bank_account *bank_account_above(const struct bank *b, struct str name);
 /* Money that `user` could spend of the account at this place at at_ms, credit included; never negative. An
- * empty user or place matches unrestricted allocations only. */
+ * empty user or place matches unrestricted allocations only. A closed account has nothing to spend. */
 int64_t bank_available(const struct bank_account *a, struct str user, struct str place, int64_t at_ms);
 /* Money that the account could spend at at_ms, regardless of restrictions to users and places. */
 int64_t bank_available_any(const struct bank_account *a, int64_t at_ms);
@@ -154,12 +170,17 @@ int64_t bank_available_any(const struct bank_account *a, int64_t at_ms);
 enum bank_role bank_role_of(const struct bank_account *a, struct str user);
 const struct bank_lien *bank_lien(const struct bank *b, uint64_t id);
 const struct bank_lien *bank_lien_of(const struct bank *b, uint64_t request, uint32_t member); /* a job's */
-/* The latest open lien of this account and user that belongs to no job and has this reason: systems whose
- * jobs have names make their liens with these. NULL: none. */
+/* The latest open lien of this account and user for the job of another system that has this name; a lien
+ * without a job's name has its reason for one. NULL: none. */
 const struct bank_lien *bank_lien_named(const struct bank *b, struct str account, struct str user,
-                                        struct str why);
-size_t bank_liens(const struct bank *b); /* number of liens */
+                                        struct str job);
+size_t bank_liens(const struct bank *b);                    /* number of liens */
+const struct machines *bank_machines(const struct bank *b); /* the register */
 const struct bank_quote *bank_quote(const struct bank *b, uint64_t id);
+/* Whether the pattern, which is "*", AGENT or AGENT/QUEUE, is for this place. */
+bool bank_place_fits(struct str pattern, struct str place);
+/* Whether the quote's time is not over at at_ms for the job; request 0: for anything but a job. */
+bool bank_quote_is_open(const struct bank_quote *q, uint64_t request, uint32_t member, int64_t at_ms);
 /* The lien with the earliest end, if end_ms <= at_ms; a job's or any other. NULL: no lien has ended. */
 const struct bank_lien *bank_lien_over(const struct bank *b, int64_t at_ms);
 /* Counts the orders after which an account may have more to spend than before. */
@@ -180,6 +201,16 @@ void bank_pack(const struct bank *b, struct buf *out);
 struct unpack;
 /* Reads a snapshot into a new, empty bank. Damaged input sets in->bad. */
 void bank_unpack(struct bank *b, struct unpack *in);
+/* The names that liens of other systems have for their jobs have a snapshot of their own, in the same way; it
+ * is read after that of the books. */
+void bank_jobs_pack(const struct bank *b, struct buf *out);
+void bank_jobs_unpack(struct bank *b, struct unpack *in);
+/* Which accounts are closed is a part of a snapshot of its own, too. */
+void bank_closed_pack(const struct bank *b, struct buf *out);
+void bank_closed_unpack(struct bank *b, struct unpack *in);
+/* The register of machines is another one. */
+void bank_machines_pack(const struct bank *b, struct buf *out);
+void bank_machines_unpack(struct bank *b, struct unpack *in);
 /* Checks that the books balance, that no allocation is below its credit limit, and that liens and allocations
  * agree. Returns NULL, or a sentence about the first invariant that does not hold. */
 const char *bank_invariant(const struct bank *b);

@@ -29,7 +29,12 @@ enum field {
         F_ACCOUNT = 1 << 17,
         F_MEMORY = 1 << 18,
         F_GPUS = 1 << 19,
-        F_ALL = (1 << 20) - 1,
+        F_ARCH = 1 << 20,
+        F_OPSYS = 1 << 21,
+        F_ACTIVITY = 1 << 22,
+        F_JOB = 1 << 23,
+        F_QOS = 1 << 24,
+        F_ALL = (1 << 25) - 1,
 };
 
 static const char *const op_names[BANK_OPS] = {
@@ -37,8 +42,11 @@ static const char *const op_names[BANK_OPS] = {
         [BANK_WITHDRAW] = "withdraw", [BANK_TRANSFER] = "transfer", [BANK_SET] = "set",
         [BANK_QUOTE] = "quote",       [BANK_LIEN] = "lien",         [BANK_EXTEND] = "extend",
         [BANK_RELEASE] = "release",   [BANK_CHARGE] = "charge",     [BANK_REFUND] = "refund",
+        [BANK_REGISTER] = "register", [BANK_MACHINE] = "machine",   [BANK_UNREGISTER] = "unregister",
+        [BANK_CLOSE] = "close",
 };
 static const char *const role_names[BANK_ROLES] = {"none", "user", "manager", "owner"};
+static const char *const activity_names[BANK_ACTIVITIES] = {"", "active", "inactive"};
 
 void bank_order_deinit(struct bank_order *o)
 {
@@ -53,6 +61,11 @@ const char *bank_op_name(enum bank_op op)
 const char *bank_role_name(enum bank_role role)
 {
         return (unsigned)role < BANK_ROLES ? role_names[role] : "?";
+}
+
+const char *bank_activity_name(enum bank_activity activity)
+{
+        return (unsigned)activity < BANK_ACTIVITIES ? activity_names[activity] : "?";
 }
 
 bool bank_op_parse(struct str text, enum bank_op *ret)
@@ -75,6 +88,16 @@ bool bank_role_parse(struct str text, enum bank_role *ret)
         return false;
 }
 
+bool bank_activity_parse(struct str text, enum bank_activity *ret)
+{
+        for (unsigned i = 0; i < BANK_ACTIVITIES; i++)
+                if (str_eqz(text, activity_names[i])) {
+                        *ret = (enum bank_activity)i;
+                        return true;
+                }
+        return false;
+}
+
 static unsigned fields_of(const struct bank_order *o)
 {
         return (o->account.n ? F_ACCOUNT : 0u) | (o->to.n ? F_TO : 0u) | (o->user.n ? F_USER : 0u) |
@@ -83,7 +106,9 @@ static unsigned fields_of(const struct bank_order *o)
                (o->id ? F_ID : 0u) | (o->quote ? F_QUOTE : 0u) | (o->amount ? F_AMOUNT : 0u) |
                (o->credit ? F_CREDIT : 0u) | (o->start_ms ? F_START : 0u) | (o->end_ms ? F_END : 0u) |
                (o->duration_ms ? F_DURATION : 0u) | (o->cpus ? F_CPUS : 0u) | (o->request ? F_JOBS : 0u) |
-               (o->memory_mib ? F_MEMORY : 0u) | (o->gpus ? F_GPUS : 0u);
+               (o->memory_mib ? F_MEMORY : 0u) | (o->gpus ? F_GPUS : 0u) | (o->arch.n ? F_ARCH : 0u) |
+               (o->opsys.n ? F_OPSYS : 0u) | (o->activity ? F_ACTIVITY : 0u) | (o->job.n ? F_JOB : 0u) |
+               (o->qos.n ? F_QOS : 0u);
 }
 
 void bank_order_pack(struct buf *out, const struct bank_order *o)
@@ -122,6 +147,16 @@ void bank_order_pack(struct buf *out, const struct bank_order *o)
                 pack_i64(out, o->memory_mib);
         if (fields & F_GPUS)
                 pack_u64(out, o->gpus);
+        if (fields & F_ARCH)
+                pack_str(out, o->arch);
+        if (fields & F_OPSYS)
+                pack_str(out, o->opsys);
+        if (fields & F_ACTIVITY)
+                pack_u64(out, o->activity);
+        if (fields & F_JOB)
+                pack_str(out, o->job);
+        if (fields & F_QOS)
+                pack_str(out, o->qos);
 }
 
 int bank_order_unpack(struct bank_order *o, struct str record, struct err *err)
@@ -171,6 +206,16 @@ int bank_order_unpack(struct bank_order *o, struct str record, struct err *err)
                 o->memory_mib = unpack_i64(&u);
         if (fields & F_GPUS)
                 o->gpus = (uint32_t)unpack_max(&u, UINT32_MAX);
+        if (fields & F_ARCH)
+                o->arch = unpack_str(&u);
+        if (fields & F_OPSYS)
+                o->opsys = unpack_str(&u);
+        if (fields & F_ACTIVITY)
+                o->activity = (enum bank_activity)unpack_max(&u, BANK_ACTIVITIES - 1);
+        if (fields & F_JOB)
+                o->job = unpack_str(&u);
+        if (fields & F_QOS)
+                o->qos = unpack_str(&u);
         if (unpack_done(&u))
                 return 0;
         bank_order_deinit(o);

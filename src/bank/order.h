@@ -19,10 +19,16 @@ enum bank_op {
         BANK_RELEASE,  /* the members' liens, or lien `id`, hold nothing any more */
         BANK_CHARGE, /* what was used: of the members' liens each `amount`, of lien `id`, or of the account */
         BANK_REFUND, /* into allocation `id`, or the first that is there, of what the account was charged */
+        BANK_REGISTER,   /* the machine `place` is added to the register */
+        BANK_MACHINE,    /* the registered machine `place` is changed */
+        BANK_UNREGISTER, /* the machine `place` is removed from the register */
+        BANK_CLOSE,      /* the account takes part in nothing more; opening it again undoes that */
         BANK_OPS
 };
 
 enum bank_role { BANK_ROLE_NONE, BANK_ROLE_USER, BANK_ROLE_MANAGER, BANK_ROLE_OWNER, BANK_ROLES };
+
+enum bank_activity { BANK_AS_BEFORE, BANK_ACTIVE, BANK_INACTIVE, BANK_ACTIVITIES };
 
 struct bank_order {
         enum bank_op op;
@@ -30,6 +36,10 @@ struct bank_order {
         struct str user, place;   /* user, and place: AGENT/QUEUE */
         struct str places, users; /* of a new allocation */
         struct str who, why;      /* user who gave the order, and reason */
+        struct str job;           /* of a lien, charge or refund: a job's name in another system */
+        struct str qos;           /* of a quote: the quality of service that it is for */
+        struct str arch, opsys;   /* of a machine; `why` is its description. Empty: as before */
+        enum bank_activity activity;
         enum bank_role role;
         uint64_t id; /* an allocation or a lien, as the operation says */
         uint64_t quote;
@@ -47,7 +57,9 @@ void bank_order_deinit(struct bank_order *o);
 void bank_order_pack(struct buf *out, const struct bank_order *o);
 /* Strings are borrowed from the record. 0, -EBADMSG with err. */
 int bank_order_unpack(struct bank_order *o, struct str record, struct err *err);
-const char *bank_op_name(enum bank_op op);       /* "deposit"; "?" when unknown */
-const char *bank_role_name(enum bank_role role); /* "manager"; "none" */
+const char *bank_op_name(enum bank_op op);                   /* "deposit"; "?" when unknown */
+const char *bank_role_name(enum bank_role role);             /* "manager"; "none" */
+const char *bank_activity_name(enum bank_activity activity); /* "active"; "" for BANK_AS_BEFORE */
 bool bank_op_parse(struct str text, enum bank_op *ret);
 bool bank_role_parse(struct str text, enum bank_role *ret);
+bool bank_activity_parse(struct str text, enum bank_activity *ret);

@@ -20,6 +20,7 @@ struct books {
         uint64_t entries; /* that were told */
         int64_t issued, earned;
         struct bank_entry last;
+        char job[64], why[64]; /* of the last movement */
         struct err err;
 };
 
@@ -38,6 +39,8 @@ static void on_entry(void *arg, const struct bank_entry *e)
         if (strcmp(e->from, BANK_EARNED) == 0)
                 k->earned -= e->amount;
         k->last = *e;
+        snprintf(k->job, sizeof(k->job), STR_FMT, STR_ARG(e->job)); /* borrowed, as all texts */
+        snprintf(k->why, sizeof(k->why), STR_FMT, STR_ARG(e->why));
 }
 
 /* Through the record of an event, as in the server. The order does what bank_check said that it would. */
@@ -345,6 +348,10 @@ static void test_a_quote_is_used_once_and_in_its_time(void **state)
         lien.quote = k->id;
         assert_int_equal(tell(k, &lien), 0);
         assert_int_equal(tell(k, &lien), BANK_CONFLICT);
+        assert_int_equal(TELL(k, .op = BANK_RELEASE, .id = k->id), 0); /* it costs nothing */
+        assert_int_equal(tell(k, &lien), 0);
+        assert_int_equal(TELL(k, .op = BANK_CHARGE, .id = k->id), 0);
+        assert_int_equal(tell(k, &lien), BANK_CONFLICT);
         k->now_ms = NOW + 10;
         assert_int_equal(tell(k, &lien), BANK_UNKNOWN);
 }
@@ -409,16 +416,89 @@ static void pack_again(struct books *k)
         struct unpack in;
 
         bank_pack(k->bank, &before);
+        bank_closed_pack(k->bank, &before);
         bank_free(k->bank);
         k->bank = bank_new();
         in = unpack_from(buf_view(&before));
         bank_unpack(k->bank, &in);
+        bank_closed_unpack(k->bank, &in);
         assert_true(unpack_done(&in));
         bank_pack(k->bank, &after);
+        bank_closed_pack(k->bank, &after);
         assert_true(str_eq(buf_view(&before), buf_view(&after)));
         if (bank_invariant(k->bank))
                 fail_msg("%s", bank_invariant(k->bank));
         trees_are_counted(k);
+}
+
+/* Only an account without money and with nothing open below it is closed; then it takes part in nothing, also
+ * after a restart, until it is opened again. */
+static void test_accounts_are_closed(void **state)
+{
+        struct books *k = *state;
+        const struct str where = STR("physics.cms");
+
+        deposit(k, 10);
+        assert_int_equal(TELL(k, .op = BANK_CLOSE, .account = where), BANK_CONFLICT);
+        assert_int_equal(TELL(k, .op = BANK_WITHDRAW, .account = where, .amount = 10), 0);
+        assert_int_equal(TELL(k, .op = BANK_CLOSE, .account = STR("physics")), BANK_CONFLICT);
+        assert_int_equal(TELL(k, .op = BANK_DEPOSIT, .account = where, .credit = 50), 0);
+        assert_int_equal(available(k), 50);
+        assert_int_equal(TELL(k, .op = BANK_CLOSE, .account = where), 0);
+        assert_int_equal(TELL(k, .op = BANK_CLOSE, .account = STR("physics")), 0);
+        pack_again(k);
+        assert_int_equal(available(k), 0);
+        assert_int_equal(bank_available_any(cms(k), k->now_ms), 0);
+        assert_int_equal(TELL(k, .op = BANK_CLOSE, .account = where), BANK_CONFLICT);
+        assert_int_equal(deposit(k, 10), BANK_CONFLICT);
+        assert_int_equal(TELL(k, .op = BANK_LIEN, .account = where, .amount = 1, .user = STR("ann@lab")),
+                         BANK_CONFLICT);
+        assert_int_equal(TELL(k, .op = BANK_CHARGE, .account = where, .amount = 1), BANK_CONFLICT);
+        assert_int_equal(TELL(k, .op = BANK_OPEN, .account = where), BANK_CONFLICT);
+        assert_int_equal(TELL(k, .op = BANK_OPEN, .account = STR("physics.new")), BANK_CONFLICT);
+        assert_int_equal(TELL(k, .op = BANK_OPEN, .account = STR("physics")), 0);
+        assert_int_equal(TELL(k, .op = BANK_OPEN, .account = where), 0);
+        assert_int_equal(available(k), 50);
+        assert_int_equal(TELL(k, .op = BANK_CLOSE, .account = STR("chemistry")), BANK_UNKNOWN);
+}
+
+/* Liens of other systems are found by the names of their jobs, apart from their reasons, also after a
+ * restart; the movements have both. */
+static void test_jobs_of_other_systems_have_names(void **state)
+{
+        struct books *k = *state;
+        BUF_CLEANUP struct buf jobs = {0};
+        const struct str who = STR("ann@lab"), where = STR("physics.cms");
+        uint64_t first, second;
+
+        deposit(k, 100);
+        assert_int_equal(TELL(k, .op = BANK_LIEN, .account = where, .amount = 5, .user = who,
+                              .job = STR("PBS.1"), .why = STR("tape")),
+                         0);
+        first = k->id;
+        assert_int_equal(
+                TELL(k, .op = BANK_LIEN, .account = where, .amount = 5, .user = who, .why = STR("PBS.2")), 0);
+        second = k->id;
+        bank_jobs_pack(k->bank, &jobs);
+        for (size_t n = 0; n <= jobs.n; n++) {
+                struct unpack in = unpack_from(str_make(jobs.p, n));
+
+                pack_again(k);
+                assert_null(bank_lien_named(k->bank, where, who, STR("PBS.1")));
+                bank_jobs_unpack(k->bank, &in);
+                assert_int_equal(in.bad, n < jobs.n);
+        }
+        assert_int_equal(bank_lien_named(k->bank, where, who, STR("PBS.1"))->id, first);
+        assert_int_equal(bank_lien_named(k->bank, where, who, STR("PBS.2"))->id, second);
+        assert_null(bank_lien_named(k->bank, where, who, STR("tape")));
+        trees_are_counted(k);
+        assert_int_equal(TELL(k, .op = BANK_CHARGE, .id = first, .amount = 4), 0);
+        assert_string_equal(k->job, "PBS.1");
+        assert_string_equal(k->why, "tape");
+        assert_null(bank_lien_named(k->bank, where, who, STR("PBS.1")));
+        assert_int_equal(bank_account(k->bank, where)->last_refund, 0);
+        assert_int_equal(TELL(k, .op = BANK_REFUND, .account = where, .amount = 4, .job = STR("PBS.1")), 0);
+        assert_int_equal(bank_account(k->bank, where)->last_refund, k->last.serial);
 }
 
 /* Orders of any kind with any numbers, and a snapshot now and then: `tell` compares check with apply, and the
@@ -463,6 +543,92 @@ static void random_orders(struct books *k, uint64_t seed)
                 }
         }
         assert_true(done > 20);
+}
+
+static int quote_at(struct books *k, struct str place)
+{
+        return TELL(k, .op = BANK_QUOTE, .account = STR("physics.cms"), .place = place, .duration_ms = 1000,
+                    .end_ms = k->now_ms + 1000);
+}
+
+static int lien_at(struct books *k, struct str place)
+{
+        return TELL(k, .op = BANK_LIEN, .account = STR("physics.cms"), .place = place, .amount = 1);
+}
+
+static int deposit_for(struct books *k, struct str places)
+{
+        return TELL(k, .op = BANK_DEPOSIT, .account = STR("physics.cms"), .places = places, .amount = 100);
+}
+
+static void test_machines_are_registered(void **state)
+{
+        static const char *const bad[] = {"", "a b", "a,b", "*", "/a", "a/", "a/b/c", "a\n"};
+        struct books *k = *state;
+        uint64_t lien;
+
+        deposit(k, 100);
+        assert_int_equal(deposit_for(k, STR("anywhere")), 0);
+        assert_int_equal(quote_at(k, STR("anywhere")), 0);
+        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+                assert_int_equal(TELL(k, .op = BANK_REGISTER, .place = str_of(bad[i])), BANK_INVALID);
+        assert_int_equal(TELL(k, .op = BANK_MACHINE, .place = STR("colony"), .activity = BANK_INACTIVE),
+                         BANK_UNKNOWN);
+        assert_int_equal(TELL(k, .op = BANK_UNREGISTER, .place = STR("colony")), BANK_UNKNOWN);
+        assert_int_equal(TELL(k, .op = BANK_REGISTER, .place = STR("colony"), .why = STR("a cluster"),
+                              .arch = STR("x86_64"), .opsys = STR("linux")),
+                         0);
+        assert_int_equal(TELL(k, .op = BANK_REGISTER, .place = STR("colony")), BANK_CONFLICT);
+        assert_int_equal(TELL(k, .op = BANK_REGISTER, .place = STR("altix/long")), 0);
+        assert_int_equal(deposit_for(k, STR("colony, colony/short,altix/long,*")), 0);
+        assert_int_equal(deposit_for(k, STR("colony,colny")), BANK_UNKNOWN);
+        assert_int_equal(deposit_for(k, STR("altix")), BANK_UNKNOWN);
+        assert_int_equal(quote_at(k, STR("anywhere")), BANK_UNKNOWN);
+        assert_int_equal(quote_at(k, STR("")), 0);
+        assert_int_equal(quote_at(k, STR("colony/short")), 0);
+        assert_int_equal(lien_at(k, STR("colony")), 0);
+        lien = k->id;
+        assert_int_equal(TELL(k, .op = BANK_MACHINE, .place = STR("colony"), .activity = BANK_INACTIVE), 0);
+        assert_int_equal(quote_at(k, STR("colony/short")), BANK_CONFLICT);
+        assert_int_equal(lien_at(k, STR("colony")), BANK_CONFLICT);
+        assert_int_equal(deposit_for(k, STR("colony")), 0);
+        assert_int_equal(TELL(k, .op = BANK_CHARGE, .id = lien, .amount = 1), 0); /* what was begun is paid */
+        assert_int_equal(TELL(k, .op = BANK_CHARGE, .account = STR("physics.cms"), .place = STR("colony"),
+                              .amount = 1),
+                         0);
+        assert_int_equal(
+                TELL(k, .op = BANK_CHARGE, .account = STR("physics.cms"), .place = STR("x"), .amount = 1),
+                BANK_UNKNOWN);
+        assert_int_equal(job(k, BANK_LIEN, 1, 1, 5), 0); /* whoever makes a job's has asked the register */
+        assert_string_equal(machines_get(bank_machines(k->bank), STR("colony"))->text, "a cluster");
+        assert_int_equal(TELL(k, .op = BANK_MACHINE, .place = STR("colony"), .activity = BANK_ACTIVE), 0);
+        assert_int_equal(lien_at(k, STR("colony")), 0);
+        assert_int_equal(TELL(k, .op = BANK_UNREGISTER, .place = STR("colony")), 0);
+        assert_int_equal(lien_at(k, STR("colony")), BANK_UNKNOWN);
+        assert_int_equal(TELL(k, .op = BANK_UNREGISTER, .place = STR("altix/long")), 0);
+        assert_int_equal(lien_at(k, STR("colony")), 0);
+}
+
+static void test_the_register_is_kept(void **state)
+{
+        struct books *k = *state;
+        BUF_CLEANUP struct buf packed = {0};
+
+        TELL(k, .op = BANK_REGISTER, .place = STR("colony"), .why = STR("a cluster"), .arch = STR("x86_64"));
+        TELL(k, .op = BANK_REGISTER, .place = STR("altix/long"), .activity = BANK_INACTIVE);
+        bank_machines_pack(k->bank, &packed);
+        for (size_t n = 0; n <= packed.n; n++) {
+                struct bank *b = bank_new();
+                struct unpack in = unpack_from(str_make(packed.p, n));
+                BUF_CLEANUP struct buf again = {0};
+
+                bank_machines_unpack(b, &in);
+                assert_int_equal(in.bad, n < packed.n);
+                bank_machines_pack(b, &again);
+                if (n == packed.n)
+                        assert_true(str_eq(buf_view(&again), buf_view(&packed)));
+                bank_free(b);
+        }
 }
 
 static void test_the_books_balance_whatever_is_ordered(void **state)
@@ -518,7 +684,11 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_allocations_for_some_places_and_users, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_liens_of_other_systems_have_an_end, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_quote_is_used_once_and_in_its_time, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_accounts_are_closed, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_jobs_of_other_systems_have_names, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_tree_has_a_share, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_machines_are_registered, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_the_register_is_kept, setup, teardown),
                 cmocka_unit_test(test_the_books_balance_whatever_is_ordered),
                 cmocka_unit_test_setup_teardown(test_damaged_records_are_refused, setup, teardown),
         };

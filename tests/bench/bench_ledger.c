@@ -1,6 +1,7 @@
 /* What the bank costs when it is old: so many charges (10 million, or argv[1]) of 100 accounts over two
  * years, as a server makes and stores them, fifty to a page. Then, in turns, balances, and statements of an
- * account for one of the first months and for the last. On $TMPDIR (or /var/tmp: it must be a real disk).
+ * account for one of the first months and for the last. On $TMPDIR (or /var/tmp: it must be a real disk), or,
+ * only stored and not read, in the database of argv[3], that of a server which is not running.
  * Prints `name value unit higher|lower` lines. */
 #include <fcntl.h>
 #include <semaphore.h>
@@ -179,11 +180,15 @@ int main(int argc, char **argv)
 
         if (argc > 2)
                 accounts = (unsigned)strtoul(argv[2], NULL, 10);
-        must(accounts > 0, "usage: bench_ledger [MOVEMENTS [ACCOUNTS]]");
-        buf_printf(&folder, "%s/drover-bench-ledger-XXXXXX", tmp ? tmp : "/var/tmp");
-        buf_z(&folder);
-        must(mkdtemp(folder.p) != NULL, "mkdtemp");
-        buf_printf(&address, "sqlite:%s/ledger.db", folder.p);
+        must(accounts > 0, "usage: bench_ledger [MOVEMENTS [ACCOUNTS [DATABASE]]]");
+        if (argc > 3) {
+                buf_printf(&address, "sqlite:%s", argv[3]);
+        } else {
+                buf_printf(&folder, "%s/drover-bench-ledger-XXXXXX", tmp ? tmp : "/var/tmp");
+                buf_z(&folder);
+                must(mkdtemp(folder.p) != NULL, "mkdtemp");
+                buf_printf(&address, "sqlite:%s/ledger.db", folder.p);
+        }
         must(store_open(buf_z(&address), &server.store, NULL, NULL) == 0, "store_open");
         must(store_term_take(server.store, &term, NULL) == 0, "store_term_take");
         ledger = ledger_new();
@@ -192,10 +197,12 @@ int main(int argc, char **argv)
         charge_all(b, count);
         line("ledger", "charges_stored", count, (double)count / ((double)(clock_mono_ns() - begun) / 1e9),
              "1/s", "higher");
-        measure(b, count);
+        if (argc <= 3)
+                measure(b, count);
         ledger_free(ledger);
         bank_free(b);
         store_close(server.store);
-        fs_remove_tree(AT_FDCWD, folder.p);
+        if (argc <= 3)
+                fs_remove_tree(AT_FDCWD, folder.p);
         return 0;
 }

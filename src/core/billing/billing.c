@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "bank/bank.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "core/accounts/share.h"
 #include "core/classes/admission.h"
@@ -20,6 +21,7 @@
 #include "core/fairness/charge.h"
 #include "core/model/core_parts.h"
 #include "core/model/need.h"
+#include "core/model/suits.h"
 #include "core/reservation/advance.h"
 
 #define LIEN_MS      3600000
@@ -50,6 +52,7 @@ struct usage {
         struct str account, user;
         const struct queue *queue;  /* NULL: no place, or elsewhere */
         struct str elsewhere;       /* a place that is no agent's; empty: none */
+        struct str qos;             /* of a use that is no job's; empty: none, or the job's */
         const struct ad *job;       /* NULL: none */
         const struct amounts *more; /* GPUs and similar resources; NULL: none */
         int64_t start_ms, wall_ms, cpu_ms, cpus, memory_mib, disk_kib, memory_peak_mib;
@@ -257,15 +260,17 @@ static struct ad *usage_ad(struct core *c, const struct usage *u)
         ad_set_string(ad, b->names.User, u->user);
         ad_set_string(ad, b->names.Place, u->queue ? buf_view(&place) : u->elsewhere);
         ad_set_integer(ad, c->attr.GPUs, 0);
+        if (u->qos.n)
+                ad_set_string(ad, c->attr.QOS, u->qos);
         for (unsigned i = 0; u->more && i < u->more->count; i++)
                 ad_set_integer(ad, u->more->v[i].name, u->more->v[i].n);
         return ad;
 }
 
-/* Computes the price in whole units, rounded up. Returns 0, or -EINVAL: the rate has no value. */
-static int price(struct core *c, const struct usage *u, int64_t *ret)
+/* Computes the price by this rate (NULL: none) in whole units, rounded up. Returns 0, or -EINVAL: the rate
+ * has no value. */
+static int price_by(struct core *c, const struct expr *rate, const struct usage *u, int64_t *ret)
 {
-        const struct expr *rate = rate_of(c->billing, u);
         double amount = 0;
         struct value v;
         struct ad *ad;
@@ -289,6 +294,11 @@ static int price(struct core *c, const struct usage *u, int64_t *ret)
         return 0;
 }
 
+static int price(struct core *c, const struct usage *u, int64_t *ret)
+{
+        return price_by(c, rate_of(c->billing, u), u, ret);
+}
+
 int core_bank_price(struct core *c, const struct core_bank_use *use, int64_t *ret_amount, struct err *err)
 {
         struct amounts more = {.count = 1, .v = {{.name = c->attr.GPUs, .n = use->gpus}}};
@@ -296,6 +306,7 @@ int core_bank_price(struct core *c, const struct core_bank_use *use, int64_t *re
         ptrdiff_t slash = str_find(agent, '/');
         struct usage u = {.account = use->account,
                           .user = use->user,
+                          .qos = use->qos,
                           .more = &more,
                           .start_ms = c->now_ms,
                           .wall_ms = use->duration_ms,
@@ -345,7 +356,7 @@ static struct bank_account *payer(struct core *c, struct str owner, const struct
         }
         if (!a && !group.n) {
                 a = bank_account(c->bank, owner);
-                if (a)
+                if (a && !a->closed)
                         return a;
         }
         if (!a && group.n)
@@ -355,7 +366,11 @@ static struct bank_account *payer(struct core *c, struct str owner, const struct
                         "the bank has no account for jobs of " STR_FMT
                         " that name none: set accounting_group to an account with this user as a member",
                         STR_ARG(owner));
-        else if (bank_role_of(a, owner) == BANK_ROLE_NONE) {
+        else if (a->closed) {
+                err_set(why, 0, "the account %s is closed in the bank: name another one (accounting_group)",
+                        a->name);
+                a = NULL;
+        } else if (bank_role_of(a, owner) == BANK_ROLE_NONE) {
                 err_set(why, 0,
                         STR_FMT " is no member of the account %s in the bank: its owner or an admin can "
                                 "say drover bank account %s --member " STR_FMT "=user",
@@ -476,6 +491,7 @@ static bool quote_covers(struct core *c, const struct bank_quote *q, const struc
         struct core_bank_use use = {.account = str_of(q->account->name),
                                     .user = job->user,
                                     .place = q->place ? str_of(q->place) : STR_NONE,
+                                    .qos = str_of(q->qos),
                                     .cpus = q->cpus ? q->cpus : 1,
                                     .memory_mib = q->memory_mib,
                                     .gpus = q->gpus,
@@ -487,29 +503,118 @@ static bool quote_covers(struct core *c, const struct bank_quote *q, const struc
                asked <= quoted_for;
 }
 
-/* Returns the quote that a job with this ad names (BankQuote), if it is valid at this queue. */
-static const struct bank_quote *quote_of(struct core *c, const struct bank_account *a, struct str owner,
-                                         const struct ad *ad, const struct queue *queue,
-                                         const struct need *need, struct stored stored)
+/* Returns whether the quote's time is not over for the member or, without a request, for one of the class. */
+static bool quote_is_open(struct core *c, const struct bank_quote *q, const struct job_class *k,
+                          const struct request *r, uint32_t member)
 {
-        const struct bank_quote *q;
-        struct usage u;
-        int64_t id;
+        const struct bucket *b;
 
-        if (!ad_find(ad, c->attr.BankQuote) || !eval_integer(&c->eval, ad, NULL, c->attr.BankQuote, &id) ||
-            id <= 0)
-                return NULL;
-        q = bank_quote(c->bank, (uint64_t)id);
-        if (!q || q->used || q->end_ms <= c->now_ms || q->account != a ||
-            (q->user && !str_eqz(owner, q->user)))
-                return NULL;
-        u = usage_expected(c, a, owner, ad, queue, need, stored, q->duration_ms);
-        return quote_covers(c, q, &u) ? q : NULL;
+        if (r)
+                return bank_quote_is_open(q, r->id, member, c->now_ms);
+        r = q->request ? request_find(c, q->request) : NULL;
+        b = r && q->member < r->count ? request_bucket(c, r, q->member) : NULL;
+        return bank_quote_is_open(q, k && b && b->job_class == k ? q->request : 0, q->member, c->now_ms);
 }
 
-/* Computes the amount that one attempt of the class reserves there, and its account; NULL: none. */
+/* Returns the number of the quote that a job with this ad names (BankQuote); 0: none. */
+static uint64_t quote_named(struct core *c, const struct ad *ad)
+{
+        int64_t id;
+
+        return ad_find(ad, c->attr.BankQuote) && eval_integer(&c->eval, ad, NULL, c->attr.BankQuote, &id) &&
+                               id > 0
+                       ? (uint64_t)id
+                       : 0;
+}
+
+/* Returns the quote if the account has it, and the owner may use it for the member or, without a request, for
+ * one of the class. NULL with why. */
+static const struct bank_quote *quote_free(struct core *c, uint64_t id, const struct bank_account *a,
+                                           struct str owner, const struct job_class *k,
+                                           const struct request *r, uint32_t member, struct err *why)
+{
+        const struct bank_quote *q = bank_quote(c->bank, id);
+        const char *wrong = NULL;
+
+        if (!q || q->account != a) {
+                err_set(why, 0, "quote %llu is not used: %s has none of that number, or its time is over",
+                        (unsigned long long)id, a->name);
+                return NULL;
+        }
+        if (q->user && !str_eqz(owner, q->user))
+                wrong = "it is another user's";
+        else if (q->used)
+                wrong = "a lien was made with it already";
+        else if (!quote_is_open(c, q, k, r, member))
+                wrong = "its time is over";
+        if (wrong)
+                err_set(why, 0, "quote %llu is not used: %s", (unsigned long long)id, wrong);
+        return wrong ? NULL : q;
+}
+
+/* Returns the quote that the job with this expected usage names, if it is valid at the queue. NULL: none is
+ * named, or why says what is wrong with it. */
+static const struct bank_quote *quote_of(struct core *c, const struct bank_account *a,
+                                         const struct usage *expected, const struct job_class *k,
+                                         const struct request *r, uint32_t member, struct err *why)
+{
+        struct usage u = *expected;
+        uint64_t id = quote_named(c, u.job);
+        const struct bank_quote *q = id ? quote_free(c, id, a, u.user, k, r, member, why) : NULL;
+
+        if (!q)
+                return NULL;
+        u.wall_ms = q->duration_ms;
+        u.cpu_ms = u.wall_ms * u.cpus;
+        if (quote_covers(c, q, &u))
+                return q;
+        err_set(why, 0, "quote %llu is not used: by the rates the job costs more there than it is for",
+                (unsigned long long)id);
+        return NULL;
+}
+
+int billing_check_quote(struct core *c, struct str owner, const struct ad *ad, struct err *err)
+{
+        uint64_t id = c->billing->on ? quote_named(c, ad) : 0;
+        struct account *share = NULL;
+        const struct bank_account *a;
+        struct err why = {""};
+        int r = 0;
+
+        if (id) {
+                shares_resolve(c->shares, owner, charge_group(c, ad), &share, NULL);
+                a = payer(c, owner, ad, share, NULL);
+                if (a && !quote_free(c, id, a, owner, NULL, NULL, 0, &why))
+                        r = err_set(err, -EINVAL, "%s: name another one, or leave out BankQuote", why.text);
+        }
+        eval_reset(&c->eval);
+        return r;
+}
+
+static bool place_is_inactive(const struct core *c, const struct queue *q)
+{
+        BUF_CLEANUP struct buf place = {0};
+
+        if (!machines_first(bank_machines(c->bank)))
+                return false;
+        place_print(&place, q);
+        return machines_ask(bank_machines(c->bank), buf_view(&place)) == MACHINES_INACTIVE;
+}
+
+bool billing_is_closed(struct core *c, const struct job_class *k, const struct queue *q)
+{
+        bool closed = c->billing->on && place_is_inactive(c, q) && !is_prepaid(c, k->job_template) &&
+                      payer(c, str_of(k->owner), k->ad, k->account, NULL);
+
+        eval_reset(&c->eval);
+        return closed;
+}
+
+/* Computes the amount that one attempt of the class reserves there, and its account; NULL: none. `unquoted`
+ * gets the reason if the quote that it names is not used. */
 static enum billing_answer lien_of_class(struct core *c, const struct job_class *k, const struct queue *q,
-                                         struct bank_account **ret, int64_t *ret_amount, struct err *why)
+                                         struct bank_account **ret, int64_t *ret_amount, struct err *why,
+                                         struct err *unquoted)
 {
         struct str owner = str_of(k->owner);
         struct bank_account *a = payer(c, owner, k->ad, k->account, why);
@@ -526,13 +631,17 @@ static enum billing_answer lien_of_class(struct core *c, const struct job_class 
         }
         if (!a)
                 return wants_account(c, k->ad) ? BILLING_NEVER : BILLING_YES;
+        if (place_is_inactive(c, q)) {
+                err_set(why, 0, "%s/%s is inactive in the bank's register", q->agent->name, q->name);
+                return BILLING_CLOSED;
+        }
         need_of(c, k, k->ad, q->ad, &need);
-        quote = quote_of(c, a, owner, k->ad, q, &need, stored);
+        u = usage_expected(c, a, owner, k->ad, q, &need, stored, expected_ms(c, k->ad));
+        quote = quote_of(c, a, &u, k, NULL, 0, unquoted);
         if (quote) {
-                *ret_amount = quoted(quote, expected_ms(c, k->ad));
+                *ret_amount = quoted(quote, u.wall_ms);
                 return BILLING_YES;
         }
-        u = usage_expected(c, a, owner, k->ad, q, &need, stored, expected_ms(c, k->ad));
         if (price(c, &u, ret_amount) == 0)
                 return BILLING_YES;
         err_set(why, 0, "the charge rate of %s has no value at %s/%s: an administrator must mend it", a->name,
@@ -546,7 +655,7 @@ enum billing_answer billing_ask(struct core *c, struct job_class *k, const struc
         BUF_CLEANUP struct buf place = {0};
         struct bank_account *a;
         int64_t amount, there, anywhere;
-        enum billing_answer answer = lien_of_class(c, k, q, &a, &amount, ret_why);
+        enum billing_answer answer = lien_of_class(c, k, q, &a, &amount, ret_why, NULL);
 
         *ret_most = UINT64_MAX;
         k->broke_at = 0;
@@ -571,25 +680,152 @@ enum billing_answer billing_ask(struct core *c, struct job_class *k, const struc
         return BILLING_SHORT;
 }
 
+/* ---- accounts that cannot pay */
+
+#define EMPTY_STEPS  200u /* of the evaluation of one rate: all classes of a request are asked at once */
+#define MONEY_QUEUES 256u
+#define MONEY_STEPS  200000u
+
+/* Returns whether a job of the class might cost nothing at some place: no rate is for all places, or a rate
+ * has the value 0 for the job, or none without a place. */
+static bool may_be_free(struct core *c, const struct job_class *k, const struct bank_account *a)
+{
+        const struct billing *b = c->billing;
+        uint32_t steps_max = c->eval.steps_max;
+        bool is_free = true, ends = false;
+        struct need need;
+        struct usage u;
+
+        need_of(c, k, k->ad, NULL, &need);
+        u = usage_expected(c, a, str_of(k->owner), k->ad, NULL, &need,
+                           stored_expected(k->job_template, k->claim_units), expected_ms(c, k->ad));
+        c->eval.steps_max = EMPTY_STEPS;
+        for (size_t i = 0; i < b->rate_count && !ends; i++) {
+                int64_t amount;
+
+                if (!account_fits(b->rates[i].account, u.account))
+                        continue;
+                is_free = price_by(c, b->rates[i].charge, &u, &amount) != 0 || amount == 0;
+                ends = is_free || !b->rates[i].place[0];
+        }
+        c->eval.steps_max = steps_max;
+        return is_free || !ends;
+}
+
+bool billing_is_empty(struct core *c, const struct job_class *k, struct err *ret_why)
+{
+        const struct bank_account *a;
+        bool empty;
+
+        if (!c->billing->on || !c->billing->settings.hold || is_prepaid(c, k->job_template))
+                return false;
+        a = payer(c, str_of(k->owner), k->ad, k->account, NULL);
+        empty = a && bank_available_any(a, c->now_ms) == 0 && a->held == 0 && !may_be_free(c, k, a);
+        if (empty)
+                err_set(ret_why, 0,
+                        "the account %s has nothing to spend in the bank: ask for a deposit, then release "
+                        "the "
+                        "job",
+                        a->name);
+        eval_reset(&c->eval);
+        return empty;
+}
+
+/* Returns the least amount that a job of the class reserves at the known queues that suit it; 0: the account
+ * can pay at one of them, or there are too many queues to tell; INT64_MAX: there are none. With `unquoted` it
+ * asks for the quote that the job names instead: 0 if one of them is covered by it, and else the reason. */
+static int64_t least_lacking(struct core *c, const struct job_class *k, const struct bank_account *a,
+                             struct err *unquoted)
+{
+        uint64_t steps = core_steps(c);
+        int64_t least = INT64_MAX;
+        unsigned queues = 0;
+        void *value;
+
+        for (size_t at = 0; map_next(c->agents, &at, NULL, &value);) {
+                const struct core_agent *agent = value;
+
+                for (struct queue *q = agent->queues; q; q = q->next) {
+                        BUF_CLEANUP struct buf place = {0};
+                        struct err not_used = {""};
+                        struct bank_account *payer;
+                        int64_t amount;
+                        struct ad *whole;
+                        bool suits;
+
+                        if (!q->ad)
+                                continue;
+                        if (++queues > MONEY_QUEUES || core_steps(c) - steps > MONEY_STEPS)
+                                return 0;
+                        whole = queue_whole_ad(c, q);
+                        suits = suits_class(c, k, q, whole);
+                        ad_free(whole);
+                        if (!suits || lien_of_class(c, k, q, &payer, &amount, NULL, &not_used) != BILLING_YES)
+                                continue;
+                        place_print(&place, q);
+                        if (unquoted ? !not_used.text[0]
+                                     : bank_available(a, str_of(k->owner), buf_view(&place), c->now_ms) >=
+                                               amount)
+                                return 0;
+                        if (unquoted)
+                                *unquoted = not_used;
+                        least = amount < least ? amount : least;
+                }
+        }
+        return least;
+}
+
 int core_job_money(struct core *c, uint64_t request, uint32_t member, struct err *ret_why)
 {
         struct request *r = request_find(c, request);
         const struct bucket *b = r && member < r->count ? request_bucket(c, r, member) : NULL;
         const struct bank_account *a;
+        char needs[64] = "";
+        int64_t least;
 
-        if (!b || !b->job_class || !set_has(&b->idle, member) ||
-            b->job_class->broke_at != bank_generation(c->bank) + 1)
+        if (!b || !b->job_class || !set_has(&b->idle, member) || !c->billing->on ||
+            is_prepaid(c, b->job_class->job_template))
                 return CORE_UNKNOWN;
         a = payer(c, str_of(b->job_class->owner), b->job_class->ad, b->job_class->account, NULL);
+        least = a ? least_lacking(c, b->job_class, a, NULL) : 0;
+        if (a && least == INT64_MAX &&
+            (bank_available_any(a, c->now_ms) > 0 || may_be_free(c, b->job_class, a)))
+                least = 0;
         eval_reset(&c->eval);
-        if (!a)
+        if (!a || (least == 0 && b->job_class->broke_at != bank_generation(c->bank) + 1))
                 return CORE_UNKNOWN;
+        if (least > 0 && least < INT64_MAX)
+                snprintf(needs, sizeof(needs), ", the job needs %lld", (long long)least);
         err_set(ret_why, 0,
-                "Its account in the bank, %s, has %lld to spend and %lld that is reserved, and cannot pay "
+                "Its account in the bank, %s, has %lld to spend and %lld that is reserved%s, and cannot pay "
                 "for it now: it "
                 "waits for a deposit, or for jobs that use less than was reserved.",
-                a->name, (long long)bank_available_any(a, c->now_ms), (long long)a->held);
+                a->name, (long long)bank_available_any(a, c->now_ms), (long long)a->held, needs);
         return 0;
+}
+
+int core_job_quote(struct core *c, uint64_t request, uint32_t member, struct err *ret_why)
+{
+        struct request *r = request_find(c, request);
+        const struct bucket *b = r && member < r->count ? request_bucket(c, r, member) : NULL;
+        const struct job_class *k = b && set_has(&b->idle, member) ? b->job_class : NULL;
+        struct bank_account *a;
+        bool is_used = true;
+        uint64_t id;
+
+        if (!k || !c->billing->on || is_prepaid(c, k->job_template))
+                return CORE_UNKNOWN;
+        id = quote_named(c, k->ad);
+        a = id ? payer(c, str_of(k->owner), k->ad, k->account, NULL) : NULL;
+        if (a && !quote_free(c, id, a, str_of(k->owner), NULL, r, member, ret_why)) {
+                is_used = false;
+        } else if (a) {
+                int64_t least = least_lacking(c, k, a, ret_why);
+
+                is_used = least == 0 || least == INT64_MAX;
+        }
+        eval_reset(&c->eval);
+        return is_used ? CORE_UNKNOWN : 0;
 }
 
 enum billing_answer billing_quote(struct core *c, const struct job_class *k, const struct queue *q,
@@ -600,9 +836,26 @@ enum billing_answer billing_quote(struct core *c, const struct job_class *k, con
 
         *ret_amount = 0;
         if (c->billing->on)
-                answer = lien_of_class(c, k, q, &a, ret_amount, ret_why);
+                answer = lien_of_class(c, k, q, &a, ret_amount, ret_why, ret_why);
         eval_reset(&c->eval);
         return answer;
+}
+
+const char *billing_payer(struct core *c, const struct job_class *k, const struct queue *q,
+                          int64_t *ret_available)
+{
+        BUF_CLEANUP struct buf place = {0};
+        const struct bank_account *a = NULL;
+
+        *ret_available = 0;
+        if (c->billing->on && !is_prepaid(c, k->job_template))
+                a = payer(c, str_of(k->owner), k->ad, k->account, NULL);
+        eval_reset(&c->eval);
+        if (!a)
+                return NULL;
+        place_print(&place, q);
+        *ret_available = bank_available(a, str_of(k->owner), buf_view(&place), c->now_ms);
+        return a->name;
 }
 
 bool billing_suffices(struct core *c, struct job_class *const *classes, struct queue *const *where,
@@ -616,7 +869,7 @@ bool billing_suffices(struct core *c, struct job_class *const *classes, struct q
                 struct bank_account *a;
                 int64_t room;
 
-                if (lien_of_class(c, classes[i], where[i], &a, &amount, &why) != BILLING_YES)
+                if (lien_of_class(c, classes[i], where[i], &a, &amount, &why, NULL) != BILLING_YES)
                         return false;
                 if (!a)
                         continue;
@@ -652,6 +905,7 @@ static void reserve(struct core *c, const struct event *e)
         int64_t wall_ms = expected_ms(c, job);
         BUF_CLEANUP struct buf place = {0};
         const struct bank_quote *quote;
+        struct err why = {""};
         struct bank_order o;
         struct usage u;
 
@@ -664,12 +918,16 @@ static void reserve(struct core *c, const struct event *e)
         o.account = str_of(a->name);
         o.members = e->members; /* borrowed */
         o.end_ms = c->now_ms + wall_ms;
-        quote = set_count(&e->members) == 1 ? quote_of(c, a, owner, job, j->queue, &need, stored) : NULL;
         u = usage_expected(c, a, owner, job, j->queue, &need, stored, wall_ms);
+        if (set_count(&e->members) > 1 && quote_named(c, job))
+                err_set(&why, 0, "the quote is for one job, and %llu were given there at once",
+                        (unsigned long long)set_count(&e->members));
+        quote = set_count(&e->members) == 1 ? quote_of(c, a, &u, NULL, r, first, &why) : NULL;
         if (quote) {
                 o.quote = quote->id;
                 o.amount = quoted(quote, wall_ms);
         } else {
+                o.why = str_head(str_of(why.text), BANK_TEXT_MAX);
                 price(c, &u, &o.amount);
         }
         /* The bank was asked before. An amount that cannot be reserved after all is charged at the end as
@@ -729,12 +987,27 @@ static bool is_charged(const struct core *c, const struct event *e)
                e->outcome != CORE_STAGING_FAILED && e->outcome != CORE_OUTCOME_LOST;
 }
 
+/* Appends what an attempt is charged for. */
+static void charge_print(struct buf *out, const struct event *e, const struct usage *u,
+                         const struct bank_quote *q)
+{
+        if (e->type == EVENT_LOST)
+                buf_addz(out, "lost");
+        else if (e->outcome == CORE_EXITED)
+                buf_printf(out, "%s %d", e->signaled ? "signal" : "exit code", (int)e->exit_code);
+        else
+                buf_addz(out, e->outcome == CORE_LIMIT_EXCEEDED ? "limit exceeded" : "stopped");
+        buf_printf(out, " after %lld s", (long long)((u->wall_ms + 500) / 1000));
+        if (q)
+                buf_printf(out, ", by quote %llu", (unsigned long long)q->id);
+}
+
 /* Settles a lien; adds the charge to *ret, with the account. */
 static void settle_lien(struct core *c, const struct event *e, const struct job *j, const struct bank_lien *l,
                         struct core_usage *ret, char account[static BANK_NAME_MAX + 1])
 {
         const struct bank_quote *q = bank_quote(c->bank, l->quote);
-        BUF_CLEANUP struct buf place = {0};
+        BUF_CLEANUP struct buf place = {0}, why = {0};
         struct bank_order o;
 
         place_print(&place, j->queue);
@@ -744,6 +1017,8 @@ static void settle_lien(struct core *c, const struct event *e, const struct job 
                 struct usage u = usage_of_attempt(c, j, l, e);
 
                 o.op = BANK_CHARGE;
+                charge_print(&why, e, &u, q);
+                o.why = buf_view(&why);
                 if (q)
                         o.amount = quoted(q, u.wall_ms);
                 else if (price(c, &u, &o.amount) != 0) /* the reserved amount is the best estimate */

@@ -205,6 +205,50 @@ static void test_an_account_that_runs_out(void **state)
         story_replays(s);
 }
 
+/* Nothing is left when they are submitted: they are held at once, those that cost something everywhere. */
+static void test_an_empty_account_holds_at_submission(void **state)
+{
+        struct story *s = *state;
+
+        set_bank(s->core, (struct core_bank){.hold = true, .lien_ms = 100000}, "GPUs * WallSeconds");
+        open_account(s, 0);
+        SUBMIT(2, "AcctGroup", "\"physics\"", "RequestGPUs", "1");
+        job_is(s, 0, JOB_HELD, CORE_HOLD_BANK);
+        job_is(s, 1, JOB_HELD, CORE_HOLD_BANK);
+        SUBMIT(1, "AcctGroup", "\"physics\"");
+        {
+                struct core_job j;
+
+                assert_int_equal(core_job_get(s->core, 2, 0, &j), 0);
+                assert_int_equal(j.state, JOB_IDLE);
+        }
+        TELL(.op = BANK_DEPOSIT, .account = STR("physics"), .amount = 1000);
+        assert_int_equal(story_act(s, CORE_ACT_RELEASE, NULL, 0), 2);
+        job_is(s, 0, JOB_IDLE, 0);
+        assert_null(core_check(s->core));
+        story_replays(s);
+}
+
+/* An idle job that no place has looked at yet says what its account lacks. */
+static void test_a_waiting_job_says_what_its_account_lacks(void **state)
+{
+        struct story *s = *state;
+        struct err why = {""};
+
+        set_bank(s->core, (struct core_bank){.hold = true, .lien_ms = 100000}, "Cpus * WallSeconds");
+        open_account(s, 150);
+        story_offer(s, "n1", "[Cpus = 4; TotalCpus = 4; Memory = 1000]", 0);
+        SUBMIT(1, "AcctGroup", "\"physics\"", "RequestCpus", "2");
+        core_match(s->core);
+        job_is(s, 0, JOB_IDLE, 0);
+        assert_int_equal(core_job_money(s->core, 1, 0, &why), 0);
+        assert_non_null(
+                strstr(why.text, "physics, has 150 to spend and 0 that is reserved, the job needs 200"));
+        TELL(.op = BANK_DEPOSIT, .account = STR("physics"), .amount = 50);
+        assert_int_equal(core_job_money(s->core, 1, 0, &why), CORE_UNKNOWN);
+        story_replays(s);
+}
+
 /* Where jobs are to wait, a deposit is enough. */
 static void test_jobs_wait_for_a_deposit(void **state)
 {
@@ -310,6 +354,102 @@ static void test_a_quote_is_the_price(void **state)
         story_replays(s);
 }
 
+/* Attempts that are lost, refused or not started are not charged, and the next one has the quote again, also
+ * after its time, which other jobs have not. */
+static void test_a_quote_outlives_attempts_that_cost_nothing(void **state)
+{
+        struct story *s = *state;
+        struct set one = {0};
+        struct core_attempts a = {1, 2, &one};
+        struct core_result r = {.request = 1, .fence = 3, .outcome = CORE_STAGING_FAILED};
+        const struct bank_quote *q;
+        struct err why = {""};
+        char id[24];
+
+        set_add(&one, 0);
+        set_bank(s->core, (struct core_bank){.hold = true, .lien_ms = 100000}, "WallSeconds");
+        open_account(s, 50000);
+        snprintf(id, sizeof(id), "%llu",
+                 (unsigned long long)TELL(.op = BANK_QUOTE, .account = STR("physics"), .amount = 100,
+                                          .duration_ms = 100000, .end_ms = s->now + 5000, .cpus = 1));
+        set_bank(s->core, (struct core_bank){.hold = true, .lien_ms = 100000}, "WallSeconds * 20");
+        SUBMIT(1, "AcctGroup", "\"physics\"", "BankQuote", id);
+        SUBMIT(1, "AcctGroup", "\"physics\"", "BankQuote", id, "Requirements", "TARGET.Kind =?= 2");
+        story_offer(s, "n1", AD, 10);
+        assert_int_equal(physics(s)->held, 100);
+        started(s, 0, 1);
+        story_wait(s, 50000); /* beyond the end of the quote: it was used in time */
+        core_inventory(s->core, "n1", NULL, 0, NULL, NULL);
+        assert_int_equal(physics(s)->held, 0);
+        TELL(.op = BANK_QUOTE, .account = STR("physics"), .amount = 1, .duration_ms = 1000,
+             .end_ms = s->now + 5000);
+        story_offer(s, "n1", AD, 10);
+        assert_int_equal(physics(s)->held, 100);
+        core_refused(s->core, "n1", &a, STR("full"), 0);
+        assert_int_equal(core_job_quote(s->core, 1, 0, &why), CORE_UNKNOWN);
+        assert_int_equal(core_job_quote(s->core, 2, 0, &why), 0);
+        assert_string_equal(why.text, "quote 2 is not used: its time is over");
+        story_offer(s, "n2", "[Cpus = 4; TotalCpus = 4; Memory = 1000; Kind = 2]", 10);
+        assert_int_equal(physics(s)->held, 2100);
+        assert_true(core_result(s->core, "n2", &r));
+        assert_int_equal(physics(s)->held, 2000);
+        q = bank_quote(core_bank(s->core), strtoull(id, NULL, 10));
+        assert_true(q && !q->used && bank_quote_is_open(q, 1, 0, s->now));
+        assert_false(bank_quote_is_open(q, 2, 0, s->now));
+        assert_null(core_check(s->core));
+        set_deinit(&one);
+        story_replays(s);
+}
+
+static uint64_t quoted_for(struct story *s, const char *account, const char *user)
+{
+        return TELL(.op = BANK_QUOTE, .account = str_of(account), .user = str_of(user), .qos = STR("urgent"),
+                    .amount = 100, .duration_ms = 100000, .end_ms = s->now + 5000, .cpus = 1);
+}
+
+/* A submit by a quote that cannot be used is refused; and a waiting job says that its quote cannot be used
+ * any more, or for nothing that it needs. */
+static void test_a_quote_that_is_not_used_is_named(void **state)
+{
+        struct story *s = *state;
+        struct err err = {""};
+        char id[24];
+        uint64_t quote;
+
+        set_bank(s->core, (struct core_bank){.hold = true, .lien_ms = 100000}, "Cpus * WallSeconds");
+        open_account(s, 1000);
+        TELL(.op = BANK_OPEN, .account = STR("biology"));
+        for (unsigned i = 0; i < 4; i++) {
+                static const char *const says[] = {"physics has none of that number, or its time is over",
+                                                   "physics has none of that number, or its time is over",
+                                                   "it is another user's", "a lien was made with it already"};
+
+                quote = i == 0 ? 999
+                               : quoted_for(s, i == 1 ? "biology" : "physics", i == 2 ? "bob@local" : "");
+                if (i == 3)
+                        TELL(.op = BANK_LIEN, .account = STR("physics"), .quote = quote, .amount = 1,
+                             .end_ms = s->now + 1000);
+                snprintf(id, sizeof(id), "%llu", (unsigned long long)quote);
+                assert_true(
+                        story_submit(s, 1,
+                                     (const char *const[]){"AcctGroup", "\"physics\"", "BankQuote", id, NULL},
+                                     &err) < 0);
+                if (!strstr(err.text, says[i]) || !strstr(err.text, id))
+                        fail_msg("%s", err.text);
+        }
+        snprintf(id, sizeof(id), "%llu", (unsigned long long)quoted_for(s, "physics", "ann@local"));
+        SUBMIT(1, "AcctGroup", "\"physics\"", "BankQuote", id, "RequestCpus", "2");
+        assert_int_equal(core_job_quote(s->core, 1, 0, &err), CORE_UNKNOWN); /* no place is known */
+        story_offer(s, "n1", AD, 0);
+        story_offer(s, "n2", "[Cpus = 1; TotalCpus = 1; Memory = 1000]", 0);
+        assert_int_equal(core_job_quote(s->core, 1, 0, &err), 0);
+        assert_non_null(strstr(err.text, "by the rates the job costs more there than it is for"));
+        story_wait(s, 6000);
+        assert_int_equal(core_job_quote(s->core, 1, 0, &err), 0);
+        assert_non_null(strstr(err.text, "its time is over"));
+        story_replays(s);
+}
+
 /* A quote is for one processor: a job that would cost more pays by the rates, whatever makes it cost more. */
 static void test_a_quote_is_for_what_was_asked(void **state)
 {
@@ -374,11 +514,19 @@ static void test_rates_by_place_and_account(void **state)
         rates[0].place = STR("colony");
         rates[0].account = STR("");
         rates[0].charge = STR("strcmp(Place, \"colony/long\") == 0 ? 3 : 4");
-        rates[2].charge = STR("TARGET.Price");
+        rates[2].charge = STR("100 * Hour + WeekDay + 1");
         assert_int_equal(core_bank_set(s->core, &settings, &err), 0);
         assert_int_equal(core_bank_price(s->core, &use, &amount, &err), 0);
         assert_int_equal(amount, 3);
-        use.place = STR("colonyx"); /* what a rate wants of a place is not known of it */
+        use.place = STR("colonyx");
+        for (int i = 0; i < 9; i++) {
+                tick(s, (int64_t)5 * 3600000);
+                assert_int_equal(core_bank_price(s->core, &use, &amount, &err), 0);
+                assert_int_equal(amount, 100 * (s->now / 3600000 % 24) + (s->now / 86400000 + 4) % 7 + 1);
+        }
+        rates[2].charge = STR("TARGET.Price");
+        assert_int_equal(core_bank_set(s->core, &settings, &err), 0);
+        /* what a rate wants of a place is not known of it */
         assert_int_equal(core_bank_price(s->core, &use, &amount, &err), CORE_INVALID);
         assert_int_equal(
                 core_bank_set(s->core,
@@ -433,11 +581,15 @@ int main(void)
                 STORY(test_lost_refused_and_unstarted_attempts_cost_nothing),
                 STORY(test_lost_attempts_are_charged_if_it_is_so_set),
                 STORY(test_an_account_that_runs_out),
+                STORY(test_an_empty_account_holds_at_submission),
+                STORY(test_a_waiting_job_says_what_its_account_lacks),
                 STORY(test_jobs_wait_for_a_deposit),
                 STORY(test_liens_grow_while_jobs_run),
                 STORY(test_jobs_that_go_on_pay_what_is_there),
                 STORY(test_who_pays),
                 STORY(test_a_quote_is_the_price),
+                STORY(test_a_quote_outlives_attempts_that_cost_nothing),
+                STORY(test_a_quote_that_is_not_used_is_named),
                 STORY(test_a_quote_is_for_what_was_asked),
                 STORY(test_rates_by_place_and_account),
                 STORY(test_a_rate_without_a_value_holds),

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "bank/bank.h"
 #include "base/format/doc.h"
 #include "base/mem.h"
 #include "classad/expr.h"
@@ -151,4 +152,15 @@ int config_bank_apply(const struct config_bank *b, struct core *c, struct err *e
         settings.rates = rates;
         settings.rate_count = b->rate_count;
         return core_bank_set(c, &settings, err);
+}
+
+void config_bank_unknown_places(const struct config_bank *b, const struct core *c,
+                                void (*fn)(const char *place))
+{
+        const struct machines *machines = bank_machines(core_bank(c));
+
+        for (size_t i = 0; i < b->rate_count; i++)
+                if (b->rates[i].place &&
+                    machines_ask(machines, str_of(b->rates[i].place)) == MACHINES_UNKNOWN)
+                        fn(b->rates[i].place);
 }

@@ -17,3 +17,6 @@ int config_bank_read(void *place, const struct doc *d, struct err *err);
 void config_bank_deinit(struct config_bank *b);
 /* Configures a new core. Does nothing without the section. Returns 0; CORE_INVALID with err. */
 int config_bank_apply(const struct config_bank *b, struct core *c, struct err *err);
+/* Calls fn for each place that a rate names and the bank's register of machines does not know. */
+void config_bank_unknown_places(const struct config_bank *b, const struct core *c,
+                                void (*fn)(const char *place));

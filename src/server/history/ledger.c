@@ -8,7 +8,7 @@
 #include "base/pack.h"
 #include "server/loop/turn.h"
 
-#define ENTRY_VERSION  1
+#define ENTRY_VERSION  2 /* 1: without the name of a job in another system */
 #define NAME_MAX_BYTES (BANK_NAME_MAX + 64)
 
 struct page {
@@ -73,16 +73,18 @@ static void entry_pack(struct buf *out, const struct bank_entry *e)
         pack_str(out, e->user);
         pack_str(out, e->place);
         pack_str(out, e->why);
+        pack_str(out, e->job);
 }
 
 /* The names of the accounts are copied to the given buffers, because *e needs them zero-terminated. */
 static bool entry_unpack(struct unpack *u, struct bank_entry *e, char from[static BANK_NAME_MAX + 1],
                          char to[static BANK_NAME_MAX + 1])
 {
+        uint64_t version = unpack_u64(u);
         struct str text;
 
         *e = (struct bank_entry){.serial = 0};
-        u->bad |= unpack_u64(u) != ENTRY_VERSION;
+        u->bad |= version == 0 || version > ENTRY_VERSION;
         e->serial = unpack_u64(u);
         e->at_ms = unpack_i64(u);
         e->op = (enum bank_op)unpack_max(u, BANK_OPS - 1);
@@ -105,6 +107,8 @@ static bool entry_unpack(struct unpack *u, struct bank_entry *e, char from[stati
         e->user = unpack_str(u);
         e->place = unpack_str(u);
         e->why = unpack_str(u);
+        if (version > 1)
+                e->job = unpack_str(u);
         return !u->bad;
 }
 

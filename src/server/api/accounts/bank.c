@@ -1,9 +1,11 @@
-/* /v1/bank: accounts, orders, statements, liens and quotes.
+/* /v1/bank: accounts, orders, statements, liens, quotes and machines.
  *
  * Admins give all orders; operators see everything, and charge, refund and reserve. Other users act by
  * their role in an account or in one above it. Members with the role user see its balance, ask for quotes
  * and reserve for themselves; managers also see its statement and liens, charge it, and move money between
  * accounts that they manage; owners also open accounts below it and decide who is a member. */
+#include "server/api/accounts/bank.h"
+
 #include "base/system/clock.h"
 #include "core/core.h"
 #include "core/lifecycle/reservations.h"
@@ -22,7 +24,7 @@ static void bank_state_free(void *arg)
         json_decref(arg);
 }
 
-static enum bank_role role_in(const struct call *c, const struct bank_account *a)
+enum bank_role bank_caller_role(const struct call *c, const struct bank_account *a)
 {
         if (c->role != ROLE_USER)
                 return BANK_ROLE_OWNER;
@@ -57,7 +59,7 @@ static void write_allocation(struct json *j, const struct bank_allocation *x)
 
 static void write_account(struct listing *l, const struct bank_account *a)
 {
-        enum bank_role role = role_in(l->call, a);
+        enum bank_role role = bank_caller_role(l->call, a);
         struct json *j = &l->j;
 
         json_open(j, '{');
@@ -71,6 +73,8 @@ static void write_account(struct listing *l, const struct bank_account *a)
         json_kint(j, "refunded", a->refunded);
         json_kint(j, "unpaid", a->unpaid);
         json_kstrz(j, "role", bank_role_name(bank_role_of(a, str_of(l->call->who))));
+        json_kstrz(j, "rights", l->call->role == ROLE_USER ? bank_role_name(role) : role_name(l->call->role));
+        json_kbool(j, "closed", a->closed);
         json_key(j, "allocations");
         json_open(j, '[');
         for (uint32_t i = 0; i < a->allocation_count; i++)
@@ -94,7 +98,7 @@ static void on_account(void *arg, const struct bank_account *a)
 {
         struct listing *l = arg;
 
-        if (role_in(l->call, a) >= BANK_ROLE_USER)
+        if (bank_caller_role(l->call, a) >= BANK_ROLE_USER)
                 write_account(l, a);
 }
 
@@ -130,13 +134,13 @@ static struct bank_account *account_of(struct server *s, struct call *c, struct 
 {
         struct bank_account *a = bank_account(core_bank(s->core), name);
 
-        if (!a || role_in(c, a) == BANK_ROLE_NONE) {
+        if (!a || bank_caller_role(c, a) == BANK_ROLE_NONE) {
                 call_fail(c, 404, "not_found",
                           "the bank has no account " STR_FMT " of which you are a member",
                           STR_ARG(str_head(name, BANK_NAME_MAX)));
                 return NULL;
         }
-        if (role_in(c, a) >= least)
+        if (bank_caller_role(c, a) >= least)
                 return a;
         call_fail(c, 403, "forbidden", "only a %s of the account %s may do that", bank_role_name(least),
                   a->name);
@@ -165,7 +169,7 @@ static void on_lien(void *arg, const struct bank_lien *x)
         struct listing *l = arg;
         bool own = x->user && str_eqz(str_of(x->user), l->call->who);
 
-        if (!own && role_in(l->call, x->account) < BANK_ROLE_MANAGER)
+        if (!own && bank_caller_role(l->call, x->account) < BANK_ROLE_MANAGER)
                 return;
         json_open(&l->j, '{');
         json_kint(&l->j, "id", (int64_t)x->id);
@@ -187,6 +191,8 @@ static void on_lien(void *arg, const struct bank_lien *x)
                 json_kstrz(&l->j, "place", x->place);
         if (x->why)
                 json_kstrz(&l->j, "why", x->why);
+        if (x->job)
+                json_kstrz(&l->j, "job_name", x->job);
         json_close(&l->j, '}');
 }
 
@@ -195,7 +201,7 @@ static void on_quote(void *arg, const struct bank_quote *q)
         struct listing *l = arg;
         bool own = q->user && str_eqz(str_of(q->user), l->call->who);
 
-        if (!own && role_in(l->call, q->account) < BANK_ROLE_MANAGER)
+        if (!own && bank_caller_role(l->call, q->account) < BANK_ROLE_MANAGER)
                 return;
         json_open(&l->j, '{');
         json_kint(&l->j, "id", (int64_t)q->id);
@@ -214,6 +220,8 @@ static void on_quote(void *arg, const struct bank_quote *q)
                 json_kstrz(&l->j, "user", q->user);
         if (q->place)
                 json_kstrz(&l->j, "place", q->place);
+        if (q->qos)
+                json_kstrz(&l->j, "qos", q->qos);
         json_close(&l->j, '}');
 }
 
@@ -238,6 +246,36 @@ void api_bank_reserved(struct server *s, struct call *c)
 {
         (void)s;
         call_yield_to_client(c, list_reserved);
+}
+
+static void list_machines(struct server *s, struct call *c)
+{
+        struct json j = {.out = &c->out};
+
+        json_open(&j, '{');
+        json_key(&j, "machines");
+        json_open(&j, '[');
+        for (const struct machine *x = machines_first(bank_machines(core_bank(s->core))); x; x = x->next) {
+                json_open(&j, '{');
+                json_kstrz(&j, "name", x->name);
+                json_kbool(&j, "active", !x->inactive);
+                if (x->text)
+                        json_kstrz(&j, "description", x->text);
+                if (x->arch)
+                        json_kstrz(&j, "arch", x->arch);
+                if (x->opsys)
+                        json_kstrz(&j, "opsys", x->opsys);
+                json_close(&j, '}');
+        }
+        json_close(&j, ']');
+        json_close(&j, '}');
+        call_reply(c);
+}
+
+void api_bank_machines(struct server *s, struct call *c)
+{
+        (void)s;
+        call_yield_to_client(c, list_machines);
 }
 
 /* ---- statements */
@@ -295,6 +333,8 @@ static int on_movement(void *arg, const struct bank_entry *e)
                 json_kstr(&t->j, "place", e->place);
         if (e->why.n)
                 json_kstr(&t->j, "why", e->why);
+        if (e->job.n)
+                json_kstr(&t->j, "job_name", e->job);
         json_close(&t->j, '}');
         return 0;
 }
@@ -338,7 +378,7 @@ static void check_statement(struct server *s, struct call *c)
 
         if (!a)
                 return;
-        t->own = role_in(c, a) < BANK_ROLE_MANAGER;
+        t->own = bank_caller_role(c, a) < BANK_ROLE_MANAGER;
         call_reader(c, read_statement);
 }
 
@@ -396,12 +436,20 @@ static bool read_order(struct call *c, struct bank_order *o, struct asked *ret_a
                                  .places = call_json_text(doc, "places"),
                                  .users = call_json_text(doc, "users"),
                                  .why = call_json_text(doc, "why"),
+                                 .job = call_json_text(doc, "job"),
+                                 .qos = call_json_text(doc, "qos"),
+                                 .arch = call_json_text(doc, "arch"),
+                                 .opsys = call_json_text(doc, "opsys"),
                                  .who = str_of(c->who)};
         *use = (struct core_bank_use){.cpus = 1};
         if (!bank_op_parse(call_json_text(doc, "op"), &o->op)) {
                 call_fail(c, 400, "bad_request",
                           "op must be open, member, deposit, withdraw, transfer, set, quote, lien, "
-                          "extend, release, charge or refund");
+                          "extend, release, charge, refund, register, machine, unregister or close");
+                return false;
+        }
+        if (!bank_activity_parse(call_json_text(doc, "state"), &o->activity)) {
+                call_fail(c, 400, "bad_request", "state must be active or inactive");
                 return false;
         }
         if (o->op == BANK_MEMBER && !bank_role_parse(call_json_text(doc, "role"), &o->role)) {
@@ -426,6 +474,7 @@ static bool read_order(struct call *c, struct bank_order *o, struct asked *ret_a
         use->account = o->account;
         use->user = o->user;
         use->place = o->place;
+        use->qos = o->qos;
         use->duration_ms = o->duration_ms;
         ret_asked->given = o->duration_ms > 0 && !json_object_get(doc, "amount");
         return true;
@@ -438,12 +487,18 @@ static struct str parent_of(struct str name)
         return str_head(name, dot > 0 ? (size_t)dot : 0);
 }
 
+static bool is_about_machine(const struct bank_order *o)
+{
+        return o->op == BANK_REGISTER || o->op == BANK_MACHINE || o->op == BANK_UNREGISTER;
+}
+
 /* Checks that the caller has the role that the order needs in its account. Orders that create or destroy
- * money are for admins. */
+ * money, and those about machines, are for admins. */
 static bool may_order(struct server *s, struct call *c, const struct bank_order *o)
 {
         const struct bank *b = core_bank(s->core);
         const struct bank_lien *l = bank_lien(b, o->id);
+        const struct bank_quote *q = o->op == BANK_LIEN ? bank_quote(b, o->quote) : NULL;
         struct str account = o->account;
         enum bank_role least = BANK_ROLE_MANAGER;
 
@@ -459,13 +514,15 @@ static bool may_order(struct server *s, struct call *c, const struct bank_order 
                 }
         if (c->role == ROLE_ADMIN)
                 return true;
-        if (o->op == BANK_DEPOSIT || o->op == BANK_WITHDRAW || o->op == BANK_SET ||
-            (o->op == BANK_REFUND && c->role == ROLE_USER) || (o->op == BANK_OPEN && !parent_of(account).n)) {
+        if (o->op == BANK_DEPOSIT || o->op == BANK_WITHDRAW || o->op == BANK_SET || is_about_machine(o) ||
+            (o->op == BANK_REFUND && c->role == ROLE_USER) ||
+            ((o->op == BANK_OPEN || o->op == BANK_CLOSE) && !parent_of(account).n)) {
                 call_fail(c, 403, "forbidden", "only an administrator of the bank may do that");
                 return false;
         }
         if (c->role == ROLE_OPERATOR)
-                return o->op != BANK_OPEN && o->op != BANK_MEMBER && o->op != BANK_TRANSFER
+                return o->op != BANK_OPEN && o->op != BANK_CLOSE && o->op != BANK_MEMBER &&
+                                       o->op != BANK_TRANSFER
                                ? true
                                : (call_fail(c, 403, "forbidden",
                                             "only an admin, or an owner of the account, may do that"),
@@ -478,6 +535,9 @@ static bool may_order(struct server *s, struct call *c, const struct bank_order 
                 account = str_of(l->account->name);
                 if (l->user && str_eqz(str_of(l->user), c->who))
                         least = BANK_ROLE_USER;
+        } else if (o->op == BANK_CLOSE) {
+                account = parent_of(account);
+                least = BANK_ROLE_OWNER;
         } else if (o->op == BANK_OPEN) {
                 account = bank_account(b, account) ? account : parent_of(account);
                 least = BANK_ROLE_OWNER;
@@ -488,6 +548,14 @@ static bool may_order(struct server *s, struct call *c, const struct bank_order 
         }
         if (!account_of(s, c, account, least))
                 return false;
+        if (q && q->user && !str_eqz(o->user, q->user) &&
+            bank_caller_role(c, bank_account(b, account)) < BANK_ROLE_MANAGER) {
+                call_fail(c, 404, "not_found",
+                          "there is no quote %llu for " STR_FMT
+                          ", and only a manager of the account may use another user's",
+                          (unsigned long long)q->id, STR_ARG(str_head(o->user, BANK_NAME_MAX)));
+                return false;
+        }
         return o->op != BANK_TRANSFER || account_of(s, c, o->to, BANK_ROLE_MANAGER);
 }
 
@@ -508,12 +576,19 @@ static bool has_share(struct server *s, struct call *c, const struct bank_order 
         return false;
 }
 
-/* The part of the promised price for a use that is no larger than what the quote is for. Returns false if
- * the quote does not cover the use. */
+/* Returns whether a use at this place, of which nothing may be said, is one that the quote is for. */
+static bool quote_is_for_place(const struct bank_quote *q, struct str place)
+{
+        return !q->place || !place.n || bank_place_fits(str_of(q->place), place);
+}
+
+/* The part of the promised price for a use that is no larger than what the quote is for, and there. Returns
+ * false if the quote does not cover the use. */
 static bool quoted_price(const struct bank_quote *q, const struct core_bank_use *use, int64_t *ret)
 {
         if (!q || use->cpus > (q->cpus ? q->cpus : 1) || use->memory_mib > q->memory_mib ||
-            use->gpus > q->gpus)
+            use->gpus > q->gpus || !quote_is_for_place(q, use->place) ||
+            (use->qos.n && !str_eq(use->qos, str_of(q->qos))))
                 return false;
         *ret = (int64_t)(((__int128)q->amount * use->duration_ms + q->duration_ms - 1) / q->duration_ms);
         return *ret <= BANK_AMOUNT_MAX;
@@ -539,19 +614,37 @@ static bool complete(struct server *s, struct call *c, struct bank_order *o, con
         }
         if (o->op == BANK_LIEN && !o->end_ms)
                 o->end_ms = now_ms + (o->duration_ms ? o->duration_ms : LIEN_MS);
+        if (o->op == BANK_LIEN && q && !quote_is_for_place(q, o->place)) {
+                call_fail(c, 409, "conflict", "quote %llu is for %s, not for " STR_FMT,
+                          (unsigned long long)q->id, q->place, STR_ARG(str_head(o->place, BANK_TEXT_MAX)));
+                return false;
+        }
+        if (o->op == BANK_LIEN && q && o->qos.n && !str_eq(o->qos, str_of(q->qos))) {
+                call_fail(c, 409, "conflict", "quote %llu is for %s, not for the QOS " STR_FMT,
+                          (unsigned long long)q->id, q->qos ? q->qos : "no QOS",
+                          STR_ARG(str_head(o->qos, BANK_NAME_MAX)));
+                return false;
+        }
+        if (o->op == BANK_LIEN && q && q->place && !o->place.n)
+                o->place = str_of(q->place); /* its charge is for a use there */
         if (o->op == BANK_LIEN && q && !json_object_get(c->state, "amount"))
                 o->amount = q->amount;
         else if (asked->given && (o->op == BANK_QUOTE || o->op == BANK_LIEN || o->op == BANK_CHARGE)) {
                 const struct bank_lien *l =
                         o->op == BANK_CHARGE ? bank_lien(core_bank(s->core), o->id) : NULL;
                 struct core_bank_use use = asked->use;
+                const struct bank_quote *lq = NULL; /* the lien's */
 
                 if (l) {
                         use.account = str_of(l->account->name);
                         use.place = use.place.n ? use.place : str_of(l->place);
+                        lq = bank_quote(core_bank(s->core), l->quote);
                 }
-                if (!(l && quoted_price(bank_quote(core_bank(s->core), l->quote), &use, &o->amount)) &&
-                    core_bank_price(s->core, &use, &o->amount, &err) != 0) {
+                if (quoted_price(lq, &use, &o->amount))
+                        return true;
+                if (lq && !use.qos.n)
+                        use.qos = str_of(lq->qos);
+                if (core_bank_price(s->core, &use, &o->amount, &err) != 0) {
                         call_fail_err(c, 400, "bad_request", &err);
                         return false;
                 }
@@ -563,43 +656,33 @@ static bool complete(struct server *s, struct call *c, struct bank_order *o, con
  * account. */
 static void find_named(struct server *s, struct call *c, struct bank_order *o)
 {
-        struct str job = call_json_text(c->state, "job");
         const struct bank_lien *l;
 
-        if (!job.n)
+        (void)c;
+        if (!o->job.n)
                 return;
         if (!o->why.n)
-                o->why = job;
+                o->why = o->job;
         if (o->id || (o->op != BANK_CHARGE && o->op != BANK_RELEASE && o->op != BANK_EXTEND))
                 return;
-        l = bank_lien_named(core_bank(s->core), o->account, o->user.n ? o->user : str_of(c->who), job);
+        l = bank_lien_named(core_bank(s->core), o->account, o->user.n ? o->user : str_of(c->who), o->job);
         if (l)
                 o->id = l->id;
 }
 
-static void carry_out(struct server *s, struct call *c)
+void bank_carry_out(struct server *s, struct call *c, const struct bank_order *o)
 {
         struct listing l = {{.out = &c->out}, c, clock_wall_ms()};
+        uint64_t id = 0, lien = o->op == BANK_CHARGE ? o->id : 0;
         const struct bank_account *a;
-        struct asked asked;
-        struct bank_order o;
         struct err err = {""};
-        uint64_t id = 0, lien;
         int r;
 
         if (turn_full(s->turn)) {
                 call_fail(c, 503, "disk_full", "the server's disk is full: try again later");
                 return;
         }
-        if (!read_order(c, &o, &asked))
-                return;
-        if (!o.user.n && (o.op == BANK_QUOTE || o.op == BANK_LIEN || (o.op == BANK_CHARGE && !o.id)))
-                o.user = asked.use.user = str_of(c->who);
-        find_named(s, c, &o);
-        if (!may_order(s, c, &o) || !has_share(s, c, &o) || !complete(s, c, &o, &asked))
-                return;
-        lien = o.op == BANK_CHARGE ? o.id : 0;
-        r = core_bank_order(s->core, &o, &id, &err);
+        r = core_bank_order(s->core, o, &id, &err);
         if (r != 0) {
                 call_fail_err(c,
                               r == BANK_UNKNOWN   ? 404
@@ -613,22 +696,38 @@ static void carry_out(struct server *s, struct call *c)
                 return;
         }
         json_open(&l.j, '{');
-        json_kstrz(&l.j, "op", bank_op_name(o.op));
+        json_kstrz(&l.j, "op", bank_op_name(o->op));
         if (id)
                 json_kint(&l.j, "id", (int64_t)id);
-        json_kint(&l.j, "amount", o.amount);
+        json_kint(&l.j, "amount", o->amount);
         if (lien)
                 json_kint(&l.j, "lien", (int64_t)lien);
-        if (o.end_ms)
-                json_kint(&l.j, "end_ms", o.end_ms);
-        a = bank_account(core_bank(s->core), o.account);
-        if (a && role_in(c, a) != BANK_ROLE_NONE) {
+        if (is_about_machine(o))
+                json_kstr(&l.j, "place", o->place);
+        if (o->end_ms)
+                json_kint(&l.j, "end_ms", o->end_ms);
+        a = bank_account(core_bank(s->core), o->account);
+        if (a && bank_caller_role(c, a) != BANK_ROLE_NONE) {
                 json_key(&l.j, "account");
                 write_account(&l, a);
         }
         json_close(&l.j, '}');
         c->when = TURN_DURABLE;
         call_io(c, bank_answer);
+}
+
+static void carry_out(struct server *s, struct call *c)
+{
+        struct asked asked;
+        struct bank_order o;
+
+        if (!read_order(c, &o, &asked))
+                return;
+        if (!o.user.n && (o.op == BANK_QUOTE || o.op == BANK_LIEN || (o.op == BANK_CHARGE && !o.id)))
+                o.user = asked.use.user = str_of(c->who);
+        find_named(s, c, &o);
+        if (may_order(s, c, &o) && has_share(s, c, &o) && complete(s, c, &o, &asked))
+                bank_carry_out(s, c, &o);
 }
 
 void api_bank_order(struct server *s, struct call *c)
@@ -638,6 +737,11 @@ void api_bank_order(struct server *s, struct call *c)
         (void)s;
         if (!doc)
                 return;
+        if (str_eqz(call_json_text(doc, "op"), "refund") &&
+            (json_object_get(doc, "request") || call_json_text(doc, "job").n)) {
+                bank_refund_job(c, doc);
+                return;
+        }
         c->state = doc;
         c->state_free = bank_state_free;
         call_core(c, carry_out);

@@ -2,10 +2,10 @@
  * month, or as single records. Users see their own records; operators and admins see all. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "base/map.h"
 #include "base/system/clock.h"
+#include "server/api/accounts/groups.h"
 #include "server/api/routes.h"
 #include "server/history/usage.h"
 
@@ -13,9 +13,6 @@
 #define GROUPS_MAX    100000u
 #define RECORDS_BYTES (4u << 20) /* approximate size of one page of records */
 #define TIME_MAX      4000000000000ll
-
-enum { BY_USER, BY_ACCOUNT, BY_PLACE, BY_SITE, BY_MONTH, BYS };
-static const char *const by_names[BYS] = {"user", "account", "place", "site", "month"};
 
 struct sums {
         char *key; /* the values of the grouping columns, in the order of their names, separated by 0x1f */
@@ -63,41 +60,17 @@ static bool is_wanted(const struct report *r, const struct core_usage *u)
 
 /* ---- sums */
 
-static void month_print(struct buf *out, int64_t at_ms)
-{
-        time_t s = (time_t)(at_ms / 1000);
-        struct tm tm = {.tm_year = 70};
-
-        gmtime_r(&s, &tm);
-        buf_printf(out, "%04d-%02d", tm.tm_year + 1900, tm.tm_mon + 1);
-}
-
-static void key_print(struct buf *out, const struct report *r, const struct core_usage *u)
-{
-        const struct str texts[] = {[BY_USER] = u->owner, [BY_ACCOUNT] = u->account, [BY_SITE] = u->agent};
-
-        for (int i = 0; i < BYS; i++) {
-                if (!r->by[i])
-                        continue;
-                if (out->n)
-                        buf_char(out, '\x1f');
-                if (i == BY_PLACE)
-                        buf_printf(out, STR_FMT "/" STR_FMT, STR_ARG(u->agent), STR_ARG(u->queue));
-                else if (i == BY_MONTH)
-                        month_print(out, u->ended_ms);
-                else if (texts[i].n)
-                        buf_str(out, texts[i]);
-                else
-                        buf_char(out, '-');
-        }
-}
-
 static struct sums *sums_of(struct report *r, const struct core_usage *u)
 {
-        BUF_CLEANUP struct buf key = {0};
+        BUF_CLEANUP struct buf key = {0}, place = {0};
+        struct group_values v = {
+                .user = u->owner, .account = u->account, .site = u->agent, .at_ms = u->ended_ms};
         struct sums *s;
 
-        key_print(&key, r, u);
+        if (r->by[BY_PLACE])
+                buf_printf(&place, STR_FMT "/" STR_FMT, STR_ARG(u->agent), STR_ARG(u->queue));
+        v.place = buf_view(&place);
+        groups_key(&key, r->by, &v);
         s = map_get(r->groups, buf_view(&key));
         if (s)
                 return s;
@@ -154,12 +127,8 @@ static int by_key(const void *a, const void *b)
 
 static void usage_write_sums(struct json *j, const struct report *r, const struct sums *s)
 {
-        struct str rest = str_of(s->key), value;
-
         json_open(j, '{');
-        for (int i = 0; i < BYS; i++)
-                if (r->by[i] && str_cut(&rest, '\x1f', &value))
-                        json_kstr(j, by_names[i], value);
+        groups_write(j, r->by, str_of(s->key));
         json_kint(j, "attempts", (int64_t)s->attempts);
         json_kint(j, "completed", (int64_t)s->completed);
         json_kint(j, "failed", (int64_t)s->failed);
@@ -258,24 +227,10 @@ static struct report *report_begin(struct call *c)
 void api_usage(struct server *s, struct call *c)
 {
         struct report *r = report_begin(c);
-        struct str rest = call_query(c, "by"), one;
 
         (void)s;
-        if (!r)
-                return;
-        while (rest.n && str_cut(&rest, ',', &one)) {
-                int i = 0;
-
-                while (i < BYS && !str_eqz(one, by_names[i]))
-                        i++;
-                if (i == BYS) {
-                        call_fail(c, 400, "bad_request",
-                                  "by must be some of user, account, place, site and month");
-                        return;
-                }
-                r->by[i] = true;
-        }
-        call_reader(c, read_sums);
+        if (r && groups_by(c, r->by))
+                call_reader(c, read_sums);
 }
 
 /* ---- records */
