@@ -128,6 +128,7 @@ struct core *core_new(const struct core_config *config, const struct core_world 
         c->eval.clock_ns = config->eval_clock_ns;
         c->requests = requests_new();
         c->templates = map_new();
+        c->lenders = idmap_new();
         c->agents = map_new();
         c->pending = pending_match_new();
         c->limits = limits_new();
@@ -162,6 +163,7 @@ void core_free(struct core *c)
         reserve_deinit(c);
         while (c->requests->first)
                 request_free(c, c->requests->first);
+        request_load_over(c);
         delegations_deinit(c);
         data_deinit(c);
         estimates_deinit(c);
@@ -173,6 +175,7 @@ void core_free(struct core *c)
         agents_free(c);
         pending_match_free(c->pending);
         map_free(c->templates);
+        idmap_free(c->lenders);
         classes_free(c->classes);
         requests_free(c->requests);
         limits_free(c->limits);

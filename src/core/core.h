@@ -281,10 +281,13 @@ int core_bank_order(struct core *c, const struct bank_order *o, uint64_t *ret_id
 /* Explains an idle job's wait for money in its account. Returns 0 with the text in *ret_why; CORE_UNKNOWN:
  * the job does not wait for money. */
 int core_job_money(struct core *c, uint64_t request, uint32_t member, struct err *ret_why);
+/* Explains why an idle job will not be paid by the quote that it names. Returns 0 with the text in *ret_why;
+ * CORE_UNKNOWN: it names none, or one that can be used at some place. */
+int core_job_quote(struct core *c, uint64_t request, uint32_t member, struct err *ret_why);
 /* Computes the price of a use. Empty names: none. Returns 0; CORE_INVALID with err: the rate has no value for
  * it. */
 struct core_bank_use {
-        struct str account, user, place;
+        struct str account, user, place, qos;
         int64_t cpus, memory_mib, gpus, duration_ms;
 };
 int core_bank_price(struct core *c, const struct core_bank_use *use, int64_t *ret_amount, struct err *err);
@@ -420,7 +423,9 @@ struct core_offer {
         const struct str *owners; /* name@domain, *@domain, or "!name@domain why not"; empty: anybody's */
         size_t owner_count;
         struct str filesystem_domain, hostname; /* set in the ad where it has none */
-        struct str tags;    /* the ad's Tags are reduced to these, comma-separated; empty: all remain */
+        struct str tags; /* the ad's Tags are reduced to these, comma-separated; empty: all remain */
+        struct str
+                most; /* the ad's numbers, and their totals, are reduced to these; base/job/offer_limit.h */
         const char *closed; /* reason why the queue takes no jobs, whatever it offers; NULL: it takes jobs */
         enum core_wish wishes[CORE_WISHES_MAX]; /* most important first, followed by CORE_WISH_NONE */
 };

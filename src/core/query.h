@@ -21,7 +21,8 @@ struct core_request {
         int64_t submitted_ms, finished_ms; /* finished_ms 0: not yet */
         struct core_counts counts;
         size_t part_count;
-        bool edited; /* some of its jobs were edited after the submit */
+        bool edited;  /* some of its jobs were edited after the submit */
+        bool handles; /* jobs of its graph take care of failures: its counts take time for each failure */
 };
 /* Gives the counts and times of a request. Returns 0; CORE_UNKNOWN. */
 int core_request_get(struct core *c, uint64_t id, struct core_request *ret);

@@ -25,8 +25,9 @@
 /* 1: without accounts and limits; 2: without hops; 3: without uuids; 4: without edits; 5: without those that
  * wait for others; 6: without the exit codes of graphs; 7: without nodes; 8: without the bank;
  * 9: without the machines that provisioners started; 10: without advance reservations; 11: without
- * lots and files of stores */
-#define SNAPSHOT_VERSION 12
+ * lots and files of stores; 12: without the bank's machines; 13: without the jobs of other systems that
+ * liens are for; 14: without the bank's closed accounts */
+#define SNAPSHOT_VERSION 15
 
 /* What is said of a job by a bit, and which fields it has. */
 enum flag {
@@ -317,6 +318,9 @@ void core_snapshot(struct core *c, struct buf *out)
         bank_pack(c->bank, out);
         advances_pack(c, out);
         space_pack(c, out);
+        bank_machines_pack(c->bank, out);
+        bank_jobs_pack(c->bank, out);
+        bank_closed_pack(c->bank, out);
 }
 
 /* ---- reading */
@@ -529,23 +533,6 @@ static void get_groups(struct reader *r, struct request_cold *cold)
         }
 }
 
-static int load_record(struct core *c, struct request *r, struct err *err)
-{
-        struct buf BUF_CLEANUP record = {0};
-        struct submission s = {0};
-        int e;
-
-        if (c->config.shadow)
-                return 0;
-        e = c->world.load(c->world.arg, r->id, &record, err);
-        if (!e)
-                e = submission_unpack(&s, buf_view(&record), err);
-        if (!e)
-                e = request_load(c, r, &s, err);
-        submission_deinit(&s);
-        return e;
-}
-
 static void get_exits(struct reader *rd, struct request *r)
 {
         struct unpack *u = &rd->in;
@@ -591,7 +578,7 @@ static int get_request(struct reader *rd, struct err *err)
         c->requests->unfiled += set_count(&cold->unfiled);
         get_groups(rd, cold);
         request_cold_trim(r);
-        e = load_record(c, r, err);
+        e = request_load_stored(c, r, err);
         request_show(c, r);
         for (uint64_t n = unpack_max(u, count); n > 0 && !u->bad && !e; n--)
                 get_job(rd, r);
@@ -744,6 +731,12 @@ int core_restore(struct core *c, struct str snapshot, struct err *err)
                 advances_unpack(c, &r.in);
         if (!e && r.version > 11)
                 space_unpack(c, &r.in);
+        if (!e && r.version > 12)
+                bank_machines_unpack(c->bank, &r.in);
+        if (!e && r.version > 13)
+                bank_jobs_unpack(c->bank, &r.in);
+        if (!e && r.version > 14)
+                bank_closed_unpack(c->bank, &r.in);
         shares_restored(c->shares);
         if (!e && !unpack_done(&r.in))
                 e = err_set(err, CORE_DAMAGED, "the snapshot is damaged");

@@ -1,8 +1,10 @@
 /* What happens by time alone: leases end, periodic policies are evaluated, what ended is filed and forgotten.
  */
 #include "core/billing/billing.h"
+#include "core/classes/admission.h"
 #include "core/classes/job_class.h"
 #include "core/data/inputs.h"
+#include "core/data/locality.h"
 #include "core/dependency/dependency.h"
 #include "core/events/apply.h"
 #include "core/events/history.h"
@@ -67,7 +69,7 @@ static int64_t (*const clocks[])(struct core *) = {reservations_tick, leases_end
                                                    eta_tick,          deferral_tick,  reserve_step,
                                                    delegations_tick,  retention_tick, gang_tick,
                                                    losses_tick,       nodes_tick,     billing_tick,
-                                                   lots_tick,         meta_tick};
+                                                   lots_tick,         meta_tick,      locality_tick};
 
 /* A slice of each thing that takes long. True: there is more of some. */
 static bool slices(struct core *c)
@@ -114,6 +116,7 @@ void core_ready(struct core *c)
 {
         void *value;
 
+        request_load_over(c);
         for (size_t at = 0; map_next(c->agents, &at, NULL, &value);)
                 ((struct core_agent *)value)->renewed_steady_ms = c->steady_ms;
         delegations_ready(c);

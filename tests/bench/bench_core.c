@@ -91,12 +91,15 @@ static void line(const char *name, double value, const char *unit, const char *b
         printf("%s %.6g %s %s\n", name, value, unit, better);
 }
 
+#define ITEM_ARGUMENTS "\"--run $(Process) --file $(Item)\""
+
 /* One request: `rows` items of about 60 bytes, or none; classes are told apart by their memory. */
-static void submit_as(struct core *c, const char *owner, uint64_t count, bool items, unsigned class)
+static void submit_as(struct core *c, const char *owner, uint64_t count, bool items, unsigned class,
+                      const char *arguments)
 {
-        static const char *const attributes[][2] = {
+        const char *const attributes[][2] = {
                 {"Cmd", "\"/usr/bin/analyse\""},
-                {"Arguments", "\"--run $(Process) --file $(Item)\""},
+                {"Arguments", arguments},
                 {"Requirements",
                  "TARGET.Arch == \"X86_64\" && TARGET.OpSys == \"LINUX\" && TARGET.Disk >= RequestDisk && "
                  "TARGET.Memory >= RequestMemory && TARGET.Cpus >= RequestCpus && TARGET.HasFileTransfer"},
@@ -142,7 +145,7 @@ static void submit_as(struct core *c, const char *owner, uint64_t count, bool it
 
 static void submit(struct core *c, uint64_t count, bool items, unsigned class)
 {
-        submit_as(c, "ann@local", count, items, class);
+        submit_as(c, "ann@local", count, items, class, ITEM_ARGUMENTS);
 }
 
 static size_t used(void)
@@ -173,6 +176,19 @@ static void bench_memory(void)
         for (int i = 0; i < 10000; i++)
                 submit(c, 1, false, 0);
         line("core_bytes_per_single_job_request", (double)(used() - before) / 10000, "B", "lower");
+        before = used();
+        for (int i = 0; i < 10000; i++) {
+                char arguments[32];
+
+                snprintf(arguments, sizeof(arguments), "\"--run %d\"", i);
+                submit_as(c, "ann@local", 1, false, 0, arguments);
+        }
+        line("core_bytes_per_single_job_request_own_arguments", (double)(used() - before) / 10000, "B",
+             "lower");
+        before = used();
+        for (unsigned i = 0; i < 2000; i++)
+                submit(c, 1, false, 1 + i);
+        line("core_bytes_per_single_job_request_own_memory", (double)(used() - before) / 2000, "B", "lower");
         core_free(c);
 }
 
@@ -222,7 +238,7 @@ static void bench_accounts(unsigned accounts, uint64_t jobs)
                 char owner[32];
 
                 snprintf(owner, sizeof(owner), "user%u@local", i);
-                submit_as(c, owner, jobs / accounts, false, 0);
+                submit_as(c, owner, jobs / accounts, false, 0, ITEM_ARGUMENTS);
         }
         given = 0;
         start = clock_mono_ns();

@@ -10,6 +10,9 @@
  * until there are as many jobs as places; then all end. Timed are what the agents say of their caches, the
  * offers, and the matching, in processor time of the one thread, events packed as for the log.
  *
+ * `fileless` are the same jobs without files, at agents that hold none, in turns with the above: the ratios
+ * of the two rates are the medians of three turns.
+ *
  * Prints `name value unit higher|lower` lines. Arguments: agents and jobs queued (default 1000 20000).
  */
 #include <string.h>
@@ -25,6 +28,7 @@
 #define RUN_MS   600000
 #define DATA_SET 2000000000u
 #define OWN_FILE 200000000u
+#define TURNS    3
 
 struct given {
         uint64_t request;
@@ -49,6 +53,7 @@ static struct {
         unsigned *class_of; /* by request */
         size_t class_cap;
         uint32_t random;
+        bool fileless;
 } field;
 
 static unsigned below(unsigned n)
@@ -111,6 +116,7 @@ static void start(unsigned agents)
                                                 .control = world_control};
         static const struct core_config config = {.lease_ms = 3600000, .keep_finished = 100};
 
+        field.assigned = 0;
         field.core = core_new(&config, &world);
         field.now_ms = START_MS;
         field.random = 1;
@@ -172,8 +178,10 @@ static void submit(unsigned n, uint64_t jobs)
         snprintf(sizes, sizeof(sizes), "\"%u,%u\"", DATA_SET, OWN_FILE);
         snprintf(memory, sizeof(memory), "%u", 100 + n);
         submission_add_attribute(p, STR("Cmd"), STR("\"/usr/bin/analyse\""), false);
-        submission_add_attribute(p, STR("TransferInput"), str_of(files), true);
-        submission_add_attribute(p, STR("TransferInputSizes"), str_of(sizes), false);
+        if (!field.fileless) {
+                submission_add_attribute(p, STR("TransferInput"), str_of(files), true);
+                submission_add_attribute(p, STR("TransferInputSizes"), str_of(sizes), false);
+        }
         submission_add_attribute(p, STR("ExpectedRunTime"), STR("600"), false);
         submission_add_attribute(p, STR("Requirements"),
                                  STR("TARGET.Disk >= RequestDisk && TARGET.Memory >= RequestMemory && "
@@ -212,7 +220,7 @@ static void read_file(struct place *p, struct delta *d, unsigned n, int member)
 
         url_of(url, sizeof(url), n, member);
         id = file_id(str_of(url));
-        if (holds(p, id))
+        if (field.fileless || holds(p, id))
                 return;
         if (p->held[p->at]) {
                 MEM_GROW(d->removed, d->removed_cap, d->removed_count + 1);
@@ -280,8 +288,10 @@ static void pass_time(int64_t ms)
         core_tick(field.core);
 }
 
-static void bench_queued(unsigned agents, uint64_t queued)
+static double bench_queued(unsigned agents, uint64_t queued, double *ret_p99_us)
 {
+        double per_s;
+
         const unsigned rounds = 3;
         int64_t *took = mem_array(NULL, (size_t)agents, sizeof(*took)), all = 0;
 
@@ -306,14 +316,17 @@ static void bench_queued(unsigned agents, uint64_t queued)
                         all += took[n % agents];
                 accept(p);
         }
-        line("data_queued", "per_s", queued, (double)field.assigned * 1e9 / (double)all, "/s", "higher");
-        line("data_queued", "offer_p99_us", queued, p99_us(took, agents), "us", "lower");
+        per_s = (double)field.assigned * 1e9 / (double)all;
+        *ret_p99_us = p99_us(took, agents);
         stop();
         free(took);
+        return per_s;
 }
 
-static void bench_parked(unsigned agents)
+static double bench_parked(unsigned agents, double *ret_p99_us)
 {
+        double per_s;
+
         const unsigned rounds = 3, turns = agents / 32;
         int64_t *took = mem_array(NULL, turns, sizeof(*took)), all = 0;
 
@@ -347,17 +360,47 @@ static void bench_parked(unsigned agents)
                 for (unsigned i = 0; i < agents; i++)
                         accept(&field.places[i]);
         }
-        line("data_parked", "per_s", agents, (double)field.assigned * 1e9 / (double)all, "/s", "higher");
-        line("data_parked", "turn_p99_us", agents, p99_us(took, turns), "us", "lower");
+        per_s = (double)field.assigned * 1e9 / (double)all;
+        *ret_p99_us = p99_us(took, turns);
         stop();
         free(took);
+        return per_s;
+}
+
+static int by_double(const void *a, const void *b)
+{
+        double x = *(const double *)a, y = *(const double *)b;
+
+        return (x > y) - (x < y);
+}
+
+static double median(double values[TURNS])
+{
+        qsort(values, TURNS, sizeof(*values), by_double);
+        return values[TURNS / 2];
 }
 
 int main(int argc, char **argv)
 {
         unsigned agents = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 1000;
+        uint64_t queued = argc > 2 ? strtoull(argv[2], NULL, 10) : 20000;
+        double rates[2][TURNS], p99[2][TURNS], ratios[2][TURNS];
 
-        bench_queued(agents, argc > 2 ? strtoull(argv[2], NULL, 10) : 20000);
-        bench_parked(agents);
+        for (unsigned t = 0; t < TURNS; t++) {
+                double unused;
+
+                field.fileless = false;
+                rates[0][t] = bench_queued(agents, queued, &p99[0][t]);
+                rates[1][t] = bench_parked(agents, &p99[1][t]);
+                field.fileless = true;
+                ratios[0][t] = rates[0][t] / bench_queued(agents, queued, &unused);
+                ratios[1][t] = rates[1][t] / bench_parked(agents, &unused);
+        }
+        line("data_queued", "per_s", queued, median(rates[0]), "/s", "higher");
+        line("data_queued", "offer_p99_us", queued, median(p99[0]), "us", "lower");
+        line("data_queued", "to_fileless", queued, median(ratios[0]), "ratio", "higher");
+        line("data_parked", "per_s", agents, median(rates[1]), "/s", "higher");
+        line("data_parked", "turn_p99_us", agents, median(p99[1]), "us", "lower");
+        line("data_parked", "to_fileless", agents, median(ratios[1]), "ratio", "higher");
         return 0;
 }

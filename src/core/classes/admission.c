@@ -140,6 +140,62 @@ int request_load(struct core *c, struct request *r, const struct submission *s, 
         return e;
 }
 
+/* The record that was loaded last. Mostly the next one is the same except for its uuid and time, and then
+ * need not be read again. */
+struct loaded_record {
+        struct buf record;
+        struct submission submission; /* its texts are in `record` */
+};
+
+static void loaded_forget(struct core *c, struct loaded_record *l)
+{
+        if (l->submission.part_count)
+                job_template_unref(c, l->submission.parts[0].made);
+        submission_deinit(&l->submission);
+        buf_deinit(&l->record);
+        *l = (struct loaded_record){0};
+}
+
+void request_load_over(struct core *c)
+{
+        if (!c->requests->loaded)
+                return;
+        loaded_forget(c, c->requests->loaded);
+        free(c->requests->loaded);
+        c->requests->loaded = NULL;
+}
+
+int request_load_stored(struct core *c, struct request *r, struct err *err)
+{
+        struct buf BUF_CLEANUP record = {0};
+        struct loaded_record *l = c->requests->loaded;
+        int e;
+
+        if (c->config.shadow)
+                return 0;
+        if (!l)
+                l = c->requests->loaded = mem_new(struct loaded_record);
+        e = c->world.load(c->world.arg, r->id, &record, err);
+        if (e)
+                return e;
+        if (!submission_unpack_alike(&l->submission, buf_view(&l->record), buf_view(&record))) {
+                loaded_forget(c, l);
+                l->record = record;
+                record = (struct buf){0};
+                e = submission_unpack(&l->submission, buf_view(&l->record), err);
+        }
+        if (!e)
+                e = request_load(c, r, &l->submission, err);
+        if (e) {
+                loaded_forget(c, l);
+        } else if (r->part_count && !l->submission.parts[0].made) {
+                l->submission.parts[0].made = r->parts[0].job_template;
+                r->parts[0].job_template->refs++;
+        }
+        l->submission.owner = STR_NONE; /* it was borrowed from `record` */
+        return e;
+}
+
 void request_show(struct core *c, struct request *r)
 {
         requests_add(c, r);

@@ -25,6 +25,10 @@ int request_load_some(struct core *c, struct request *r, struct request_loading 
                       bool *ret_more, struct err *err);
 /* Loads the whole. */
 int request_load(struct core *c, struct request *r, const struct submission *s, struct err *err);
+/* Loads the whole from the request's record in the world. In a shadow: no-op. */
+int request_load_stored(struct core *c, struct request *r, struct err *err);
+/* Frees what request_load_stored keeps for the next request. To be called when the last was loaded. */
+void request_load_over(struct core *c);
 /* Adds the request to the core's lists, and charges its limits. */
 void request_show(struct core *c, struct request *r);
 void request_hide(struct core *c, struct request *r); /* no-op if the request is not shown */

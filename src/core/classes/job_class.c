@@ -123,11 +123,13 @@ static void collect(struct names *s, const struct ad *ad)
         }
 }
 
-bool job_class_is_per_member(struct core *c, const struct job_template *t)
+bool job_class_is_per_member(struct core *c, struct job_template *t)
 {
         struct names s = {.core = c};
         bool per_member;
 
+        if (t->per_member_keyed == c->classes->keyed + 1)
+                return t->per_member;
         collect(&s, t->ad);
         per_member = s.proc;
         for (size_t i = 0; i < s.n && !per_member; i++)
@@ -135,6 +137,8 @@ bool job_class_is_per_member(struct core *c, const struct job_template *t)
         for (size_t i = 0; i < t->late_count && !per_member; i++)
                 per_member = amounts_requested(symbols_name(c->symbols, t->late[i].name)).n > 0;
         free(s.v);
+        t->per_member_keyed = c->classes->keyed + 1;
+        t->per_member = per_member;
         return per_member;
 }
 
@@ -182,8 +186,9 @@ static int by_symbol(const void *a, const void *b)
         return (x > y) - (x < y);
 }
 
-/* Makes the key, and removes late attributes that are not in it from the ad. */
-static void make_key(struct core *c, const struct request *r, const struct part *p, uint32_t member,
+/* Makes the key, and removes late attributes that are not in it from the ad. Returns whether all jobs of the
+ * template and the owner have it. */
+static bool make_key(struct core *c, const struct request *r, const struct part *p, uint32_t member,
                      struct ad *ad, struct buf *key)
 {
         struct names s = {.core = c};
@@ -209,6 +214,7 @@ static void make_key(struct core *c, const struct request *r, const struct part 
                                 ad_remove(ad, name);
                 }
         free(s.v);
+        return !s.proc && !s.cluster;
 }
 
 /* A long key is replaced by its beginning and two keyed hashes, which users cannot choose. Otherwise each of
@@ -297,57 +303,86 @@ static void apart_class_deinit(struct core *c, struct job_class *k)
                 c->classes->apart = k->apart_next;
 }
 
-static struct job_class *class_find_or_make(struct core *c, const struct request *r, const struct part *p,
-                                            uint32_t member)
-{
-        struct buf *key = &c->classes->key;
-        struct ad *ad = class_ad(c, r, p, member);
-        const struct attributes *a = &c->attr;
-        struct job_class *k;
-        bool cpus, memory, disk, leaks;
+/* Conditions besides attributes that separate a job from the class that its attributes give. */
+struct class_extra {
         uint64_t labels;
         struct store_draws stores;
+        bool leaks, lost;
+};
 
-        buf_reset(key);
-        make_key(c, r, p, member, ad, key);
-        if (r->id <= c->classes->lost_last) /* core_lost: these wait, and new jobs like them do not */
+static struct class_extra class_extra_of(struct core *c, const struct request *r, const struct part *p,
+                                         uint32_t member)
+{
+        struct class_extra x = {.lost = r->id <= c->classes->lost_last, .stores = inputs_store_draws(c, p)};
+
+        x.leaks = label_of(c, r, p, member, &x.labels, NULL) != 0;
+        return x;
+}
+
+static bool class_extra_none(const struct class_extra *x, const struct part *p)
+{
+        return !x->labels && !x->leaks && !x->lost && !x->stores.read && !x->stores.read_into &&
+               !x->stores.written && !x->stores.into && !p->claim_units;
+}
+
+static void class_extra_key(const struct class_extra *x, const struct part *p, struct buf *key)
+{
+        if (x->lost) /* core_lost: these wait, and new jobs like them do not */
                 buf_addz(key, "lost\n");
-        leaks = label_of(c, r, p, member, &labels, NULL) != 0;
-        if (labels || leaks)
-                buf_printf(key, "labels %llx%s\n", (unsigned long long)labels, leaks ? " leaks" : "");
-        stores = inputs_store_draws(c, p);
-        if (stores.read || stores.read_into || stores.written)
-                buf_printf(key, "stores %llx %llx %u %u\n", (unsigned long long)stores.read,
-                           (unsigned long long)stores.read_into, stores.into, stores.written);
+        if (x->labels || x->leaks)
+                buf_printf(key, "labels %llx%s\n", (unsigned long long)x->labels, x->leaks ? " leaks" : "");
+        if (x->stores.read || x->stores.read_into || x->stores.written)
+                buf_printf(key, "stores %llx %llx %u %u\n", (unsigned long long)x->stores.read,
+                           (unsigned long long)x->stores.read_into, x->stores.into, x->stores.written);
         if (p->claim_units)
                 buf_printf(key, "space %u %u %d %s\n", p->output_store, p->claim_units,
                            p->job_template->lot_act == LOT_RESERVE,
                            p->job_template->lot_name ? p->job_template->lot_name : "");
-        shorten_key(c, str_of(request_owner(r)), key);
-        k = map_get(c->classes->by_key, buf_view(key));
-        if (k) {
-                ad_free(ad);
-                k->users++;
-                return k;
-        }
+}
+
+/* Returns the class that jobs of this template and owner had before; NULL: it is not known. */
+static struct job_class *class_known(struct core *c, const struct request *r, const struct job_template *t)
+{
+        const struct class_known *at = classes_known_at(c->classes, t);
+
+        return at->job_class && at->job_template == t && at->keyed == c->classes->keyed &&
+                               strcmp(at->job_class->owner, request_owner(r)) == 0
+                       ? at->job_class
+                       : NULL;
+}
+
+static void class_forget(struct core *c, const struct job_class *k)
+{
+        for (size_t i = 0; i < 1 << CLASSES_KNOWN_BITS; i++)
+                if (c->classes->known[i].job_class == k)
+                        c->classes->known[i].job_class = NULL;
+}
+
+static struct job_class *class_make(struct core *c, const struct request *r, const struct part *p,
+                                    struct ad *ad, const struct class_extra *x)
+{
+        const struct buf *key = &c->classes->key;
+        const struct attributes *a = &c->attr;
+        struct job_class *k;
+        bool cpus, memory, disk;
+
         k = mem_new(struct job_class);
         k->users = 1;
-        k->key = mem_dup(key->p, key->n);
-        k->ad = ad;
+        k->ad = ad = ad_trim(ad);
         k->job_template = p->job_template;
         k->job_template->refs++;
         k->buckets.before = before;
         k->owner = mem_dupz(request_owner(r));
-        k->labels = labels;
-        k->stores = stores.read;
-        k->stores_into = stores.read_into;
-        k->into = stores.into;
-        k->written = stores.written;
+        k->labels = x->labels;
+        k->stores = x->stores.read;
+        k->stores_into = x->stores.read_into;
+        k->into = x->stores.into;
+        k->written = x->stores.written;
         k->claim_store = p->output_store;
         k->claim_units = p->claim_units;
         k->places = ad_find(ad, a->DapType) != NULL;
-        k->leaks = leaks;
-        c->classes->leaks |= leaks;
+        k->leaks = x->leaks;
+        c->classes->leaks |= x->leaks;
         c->classes->reserving += k->job_template->reservation > 0;
         k->has_rank = ad_find(ad, a->Rank) != NULL;
         cpus = literal_integer(ad, a->RequestCpus, 1, &k->cpus);
@@ -368,7 +403,39 @@ static struct job_class *class_find_or_make(struct core *c, const struct request
         deferral_class_init(c, k);
         apart_class_init(c, k);
         map_put(c->classes->by_key, buf_view(key), k);
+        k->key = map_key(c->classes->by_key, buf_view(key));
         index_class_add(c, k);
+        return k;
+}
+
+static struct job_class *class_find_or_make(struct core *c, const struct request *r, const struct part *p,
+                                            uint32_t member)
+{
+        struct class_extra x = class_extra_of(c, r, p, member);
+        bool plain = !p->job_template->late_class && class_extra_none(&x, p);
+        struct job_class *k = plain ? class_known(c, r, p->job_template) : NULL;
+        struct buf *key = &c->classes->key;
+        struct ad *ad;
+
+        if (k) {
+                k->users++;
+                return k;
+        }
+        ad = class_ad(c, r, p, member);
+        buf_reset(key);
+        plain &= make_key(c, r, p, member, ad, key);
+        class_extra_key(&x, p, key);
+        shorten_key(c, str_of(request_owner(r)), key);
+        k = map_get(c->classes->by_key, buf_view(key));
+        if (k) {
+                ad_free(ad);
+                k->users++;
+        } else {
+                k = class_make(c, r, p, ad, &x);
+        }
+        if (plain)
+                *classes_known_at(c->classes, p->job_template) =
+                        (struct class_known){p->job_template, k, c->classes->keyed};
         return k;
 }
 
@@ -387,8 +454,9 @@ void job_class_unref(struct core *c, struct job_class *k)
         if (!k || --k->users)
                 return;
         assert(k->idle == 0 && k->dirty_at == 0);
+        class_forget(c, k);
         index_class_drop(c, k);
-        map_take(c->classes->by_key, str_of(k->key));
+        map_take(c->classes->by_key, k->key);
         c->classes->reserving -= k->job_template->reservation > 0;
         charge_class_deinit(c, k);
         deferral_class_deinit(c, k);
@@ -397,7 +465,6 @@ void job_class_unref(struct core *c, struct job_class *k)
         job_template_unref(c, k->job_template);
         heap_deinit(&k->buckets);
         free(k->owner);
-        free(k->key);
         buf_deinit(&k->overrun_why);
         free(k);
 }

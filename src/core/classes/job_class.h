@@ -11,7 +11,7 @@ struct classes *classes_new(void);
 void classes_free(struct classes *all); /* to be called when no class is left; NULL is fine */
 
 /* Returns whether the class may differ between members of a part with this template. */
-bool job_class_is_per_member(struct core *c, const struct job_template *t);
+bool job_class_is_per_member(struct core *c, struct job_template *t);
 /* Finds or creates the class of a member, with a new reference (job_class_unref). */
 struct job_class *job_class_get(struct core *c, const struct request *r, const struct part *p,
                                 uint32_t member);

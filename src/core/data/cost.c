@@ -1,5 +1,6 @@
 #include "core/data/cost.h"
 
+#include "core/data/cost_class.h"
 #include "core/data/data_state.h"
 #include "core/data/inflight_transfers.h"
 #include "core/data/inputs.h"
@@ -209,6 +210,30 @@ void cost_load_add(struct cost_load *l, const struct input *f, double share)
                 l->stores[i].inflight_files++;
                 l->stores[i].inflight_bytes += (double)f->bytes;
         }
+}
+
+static bool add_whole(void *arg, const struct input *f)
+{
+        cost_load_add(arg, f, 1);
+        return true;
+}
+
+void cost_load_of(struct core *c, const struct part *p, uint32_t member, struct cost_load *ret)
+{
+        ret->count = 0;
+        inputs_each(c, p->inputs, member, add_whole, ret);
+}
+
+int64_t cost_load_fetch_by_ms(const struct cost_load *l, const struct core_agent *a)
+{
+        double us = 0;
+
+        for (unsigned i = 0; i < l->count; i++) {
+                struct cost_class_link k = cost_class_link_of(a ? a->data : NULL, l->stores[i].store);
+
+                us += l->stores[i].files * k.latency_us + l->stores[i].bytes * 1e6 / k.bytes_per_s;
+        }
+        return to_ms(us);
 }
 
 int64_t cost_load_fetch_ms(const struct cost_load *l, const struct cost_class *x)

@@ -60,11 +60,15 @@ struct cost_load {
 /* Adds `share` of the file and of its latency: 1 for the whole file; less for a file that is being fetched
  * already and is part of the links' load. */
 void cost_load_add(struct cost_load *l, const struct input *f, double share);
+/* Sets *ret to a member's files (or those of MEMBER_ANY), all to be fetched. */
+void cost_load_of(struct core *c, const struct part *p, uint32_t member, struct cost_load *ret);
 /* Returns total_ms of a member of the part at a place of this cost class that must fetch the whole load. */
 int64_t cost_of_load_ms(struct core *c, const struct part *p, const struct cost_load *l,
                         const struct cost_class *x);
 /* Returns how long the load would take to such a place if there were no other transfers. */
 int64_t cost_load_fetch_ms(const struct cost_load *l, const struct cost_class *x);
+/* The same for an agent's own links, also those of one that is away; NULL: links that nobody has measured. */
+int64_t cost_load_fetch_by_ms(const struct cost_load *l, const struct core_agent *a);
 
 /* Returns whether q's agent reaches the stores that the class's first job needs. */
 bool cost_reaches_first(struct core *c, const struct job_class *k, const struct queue *q);

@@ -12,8 +12,7 @@
 
 #define ALIKE 1.5 /* factor */
 
-/* Returns the agent's link to a store; unmeasured values are defaults. */
-static struct cost_class_link link_of(const struct agent_data *d, size_t store)
+struct cost_class_link cost_class_link_of(const struct agent_data *d, size_t store)
 {
         struct link l = d && store < d->link_count ? d->links[store] : (struct link){0};
         double rate = (double)(l.bytes_per_s ? l.bytes_per_s : COST_BYTES_PER_S);
@@ -55,7 +54,7 @@ static double apart(const struct core *c, const struct cost_class *p, const stru
         if (p->search_order != q->search_order)
                 most += 1000;
         for (size_t i = 0; i < p->link_count && most < INFINITY; i++) {
-                struct cost_class_link l = link_of(q->agent->data, i);
+                struct cost_class_link l = cost_class_link_of(q->agent->data, i);
 
                 most = larger(most, times(p->links[i].latency_us + 2000, l.latency_us + 2000));
                 most = larger(most, times(p->links[i].bytes_per_s, l.bytes_per_s));
@@ -78,7 +77,7 @@ static void add_to_means(struct cost_class *p, const struct queue *q)
         blend(&p->price, q->price > 0 ? q->price : 0, p);
         blend(&p->wait_s, q->wait_s, p);
         for (size_t i = 0; i < p->link_count; i++) {
-                struct cost_class_link l = link_of(q->agent->data, i);
+                struct cost_class_link l = cost_class_link_of(q->agent->data, i);
 
                 blend(&p->links[i].latency_us, l.latency_us, p);
                 blend(&p->links[i].bytes_per_s, l.bytes_per_s, p);

@@ -12,6 +12,7 @@
  * COST_CLASSES_MAX; after that a new queue joins the nearest one.
  */
 #pragma once
+#include "core/model/cost_class.h"
 #include "core/model/names.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,6 +26,9 @@ void cost_class_update(struct core *c, struct queue *q);
 /* Does what cost_class_update does when only the queue's slowness has changed, which happens with every job
  * that ends. A queue without an ad is left alone. */
 void cost_class_update_slowness(struct core *c, struct queue *q);
+struct agent_data;
+/* Returns an agent's link to a store; unmeasured values are those of cost.h. */
+struct cost_class_link cost_class_link_of(const struct agent_data *d, size_t store);
 /* Adds (begins) or removes the transfer of a file of `bytes` from the store to the agent: a load on the
  * agent's link, and on that of its queues' cost classes. */
 void cost_class_load(struct core *c, struct core_agent *a, size_t store, uint64_t bytes, bool begins);

@@ -225,6 +225,7 @@ int data_set(struct core *c, const struct core_data *data, struct err *err)
 void data_init(struct core *c)
 {
         c->data = mem_new(struct data);
+        locality_init(c);
         space_init(c);
 }
 
@@ -237,6 +238,7 @@ static void agent_data_free(struct agent_data *d)
         free(d->loads);
         links_drop(d);
         free(d->links);
+        locality_late_free(d->late);
         free(d);
 }
 
@@ -326,22 +328,32 @@ static void drop_file(struct core *c, struct core_agent *a, uint64_t id)
                 return;
         a->data->bytes -= as_bytes(had);
         file_drop_holder(c->data->files, id, a);
-        locality_went(c, a, id);
+        locality_changed(c, a, id);
 }
 
-static void drop_all(struct core *c, struct core_agent *a)
+/* Adds a file, or notes its size. `before`: the files that the agent held, after it has begun to report all
+ * anew; NULL: it reports changes. */
+static void hold_file(struct core *c, struct core_agent *a, const struct core_file *f, struct idmap *before)
 {
-        uint64_t id;
+        struct agent_data *d = a->data;
+        void *had = idmap_get(d->held, f->id);
+        bool held = had != NULL;
 
-        struct idmap *had = a->data->held;
-
-        a->data->held = idmap_new();
-        a->data->bytes = 0;
-        for (size_t at = 0; idmap_next(had, &at, &id, NULL);) {
-                file_drop_holder(c->data->files, id, a);
-                locality_went(c, a, id);
+        if ((had && as_bytes(had) == f->bytes) || (!had && idmap_count(d->held) == CORE_FILES_MAX))
+                return;
+        if (had)
+                d->bytes -= as_bytes(had);
+        else
+                held = before && idmap_take(before, f->id);
+        idmap_put(d->held, f->id, as_value(f->bytes));
+        d->bytes += f->bytes;
+        inflight_arrived(c, a, f->id);
+        if (held) {
+                ((struct file *)idmap_get(c->data->files, f->id))->bytes = f->bytes;
+                return;
         }
-        idmap_free(had);
+        file_add_holder(&c->data->files, f->id, f->bytes, a);
+        locality_changed(c, a, f->id);
 }
 
 static void look_again(struct core *c, struct core_agent *a)
@@ -356,25 +368,24 @@ void core_cache_delta(struct core *c, const char *agent, const struct core_file 
 {
         struct core_agent *a = agent_get(c, str_of(agent));
         struct agent_data *d = data_of(a);
+        struct idmap *before = NULL;
+        uint64_t id;
 
-        if (full_reset)
-                drop_all(c, a);
+        if (full_reset) {
+                before = d->held;
+                d->held = idmap_new();
+                d->bytes = 0;
+        }
         for (size_t i = 0; i < removed_count && !full_reset; i++)
                 drop_file(c, a, removed[i]);
-        for (size_t i = 0; i < added_count; i++) {
-                const void *had = idmap_get(d->held, added[i].id);
-
-                if (had && as_bytes(had) == added[i].bytes)
-                        continue;
-                drop_file(c, a, added[i].id);
-                if (idmap_count(d->held) == CORE_FILES_MAX)
-                        continue;
-                idmap_put(d->held, added[i].id, as_value(added[i].bytes));
-                d->bytes += added[i].bytes;
-                inflight_arrived(c, a, added[i].id);
-                file_add_holder(&c->data->files, added[i].id, added[i].bytes, a);
-                locality_came(c, a, added[i].id);
+        for (size_t i = 0; i < added_count; i++)
+                hold_file(c, a, &added[i], before);
+        for (size_t at = 0; before && idmap_next(before, &at, &id, NULL);) {
+                file_drop_holder(c->data->files, id, a);
+                locality_changed(c, a, id);
         }
+        idmap_free(before);
+        locality_follow(c, a);
         if (d->down_count && added_count)
                 look_again(c, a); /* a job may be waiting for the new files */
 }

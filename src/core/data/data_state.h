@@ -5,6 +5,7 @@
 #include "core/model/names.h"
 
 struct link_load;
+struct locality_late;
 struct space;
 
 /* The configured stores and labels. */
@@ -25,7 +26,13 @@ struct data {
         struct idmap *wanted[256]; /* file → inputs of members that want it (locality.c), by the file's first
                                       byte */
         struct inputs *leaving;    /* inputs of ended requests, removed from `wanted` in slices */
-        uint32_t locality_count;   /* see locality.c */
+        /* see locality.c */
+        uint32_t locality_count;
+        uint64_t locality_steps;    /* entries and files looked at so far */
+        struct locality_late *late; /* agents whose sets have not followed their caches yet */
+        int64_t late_ms;            /* steady clock, at the last look at late_left */
+        uint64_t late_left;         /* steps that the sets may take now */
+        uint64_t inputs_last;       /* number of the last inputs that were made */
         struct cost_class **cost_classes;
         unsigned cost_class_count, cost_class_cap;
         unsigned ordered;      /* number of cost classes with a search order */
@@ -52,6 +59,7 @@ struct agent_data {
         unsigned down_count;     /* number of links that are down */
         struct link_load *loads; /* load of each link; NULL: no transfer yet */
         size_t load_count;
+        struct locality_late *late; /* locality.c; NULL: none yet */
 };
 /* A file that some agent holds, or is fetching (inflight_transfers.h). */
 struct file {

@@ -343,6 +343,7 @@ struct inputs *inputs_new(struct core *c, const struct request *r, const struct 
         in = mem_new(struct inputs);
         in->request = r;
         in->part = p;
+        in->number = ++c->data->inputs_last;
         in->spooled = request_spooled_take(r);
         in->file_identity = file_identity_new(c, r, p);
         if (late && p->count > 1)
@@ -366,9 +367,12 @@ size_t inputs_output_store(struct core *c, const struct request *r, const struct
 {
         const struct sites *s = &c->data->sites;
         BUF_CLEANUP struct buf text = {0}, remaps = {0}, url = {0};
+        const symbol names[] = {c->attr.OutputDestination, c->attr.TransferOutputRemaps};
         size_t store = FILE_STORE_NONE;
         struct str rest, name, one;
 
+        if (!says_any(p->job_template->ad, names, 2) && !late_of(p, names[0]) && !late_of(p, names[1]))
+                return s->store_count;
         if (p->count && request_member_text(c, r, p->first, c->attr.OutputDestination, &text) == 0)
                 file_url(buf_view(&text), s->urls, s->store_count, &url, &store);
         if (p->count && !text.n &&

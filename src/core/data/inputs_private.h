@@ -11,6 +11,7 @@ struct input;
 struct inputs {
         const struct request *request; /* not used once the inputs are being removed */
         const struct part *part;
+        uint64_t number; /* no other inputs have ever had it */
         struct input *shared;
         size_t shared_count, shared_cap;
         /* Members' own files: row m, place i is entry m * width + i; 0: no file. */

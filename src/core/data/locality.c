@@ -7,6 +7,12 @@
 
 #define NEARS_MAX   500000u /* most sets of all parts; beyond that some localities are unknown */
 #define LEAVE_SLICE 2000u   /* files removed in one call */
+/* Entries of lists of inputs that are looked at for files that agents have received or dropped: at once,
+ * after a rest, and in each millisecond. An entry takes up to 200 ns. */
+#define LATE_SLICE  20000u
+#define LATE_BURST  250000u
+#define LATE_PER_MS 1000u
+#define ROW_STEP    16u /* other files of a member that take as long to look at as an entry */
 
 /* Members of a part of which an agent holds a file; never empty. */
 struct locality {
@@ -14,26 +20,16 @@ struct locality {
         struct set members;
 };
 
-/* ---- wanted files: a single part is in the map itself, several in a list */
+/* ---- wanted files: the inputs of a single part are in the map itself, those of several in a map by number
+ */
 
-struct wanting {
-        uint32_t count, cap;
-        struct inputs **by;
-};
-
-static bool is_list(const void *v)
+static bool is_map(const void *v)
 {
         return (uintptr_t)v & 1;
 }
-static struct wanting *list_of(void *v)
+static struct idmap *inputs_map(void *v)
 {
-        return (struct wanting *)((uintptr_t)v - 1);
-}
-
-static void list_add(struct wanting *w, struct inputs *in)
-{
-        MEM_GROW(w->by, w->cap, w->count + 1);
-        w->by[w->count++] = in;
+        return (struct idmap *)((uintptr_t)v - 1);
 }
 
 /* Returns one of many small maps, none of which takes long to grow. */
@@ -51,8 +47,7 @@ static void *wanting_of(struct core *c, uint64_t file)
 
 static void file_want(struct core *c, uint64_t file, struct inputs *in)
 {
-        struct idmap **m = map_of(c, file);
-        struct wanting *w;
+        struct idmap **m = map_of(c, file), *by;
         void *v;
 
         if (!*m)
@@ -62,56 +57,41 @@ static void file_want(struct core *c, uint64_t file, struct inputs *in)
                 idmap_put(*m, file, in);
                 return;
         }
-        if (!is_list(v)) {
-                w = mem_new(struct wanting);
-                list_add(w, v);
-                idmap_put(*m, file, (char *)w + 1);
+        if (!is_map(v)) {
+                by = idmap_new();
+                idmap_put(by, ((struct inputs *)v)->number, v);
+                idmap_put(*m, file, (char *)by + 1);
         } else {
-                w = list_of(v);
+                by = inputs_map(v);
         }
-        list_add(w, in);
+        idmap_put(by, in->number, in);
 }
 
 static void unwant(struct core *c, uint64_t file, const struct inputs *in)
 {
         void *v = wanting_of(c, file);
-        struct wanting *w;
 
+        c->data->locality_steps++;
         if (v == in) {
                 idmap_take(*map_of(c, file), file);
                 return;
         }
-        if (!v || !is_list(v))
+        if (!v || !is_map(v))
                 return;
-        w = list_of(v);
-        for (uint32_t i = 0; i < w->count; i++)
-                if (w->by[i] == in) {
-                        w->by[i] = w->by[--w->count];
-                        break;
-                }
-        if (w->count)
+        idmap_take(inputs_map(v), in->number);
+        if (idmap_count(inputs_map(v)))
                 return;
         idmap_take(*map_of(c, file), file);
-        free(w->by);
-        free(w);
+        idmap_free(inputs_map(v));
 }
 
-/* Calls fn for each part that wants a file and is not leaving. */
-static void each_wanting(struct core *c, uint64_t file, struct core_agent *a,
-                         void (*fn)(struct core *c, struct inputs *in, struct core_agent *a, uint64_t file))
+/* Returns the inputs with this number, if they want the file and are not leaving; NULL: there are none. */
+static struct inputs *wanting_find(struct core *c, uint64_t file, uint64_t number)
 {
         void *v = wanting_of(c, file);
-        struct inputs *one = v;
-        struct inputs **by = &one;
-        uint32_t count = v != NULL;
+        struct inputs *in = v && is_map(v) ? idmap_get(inputs_map(v), number) : v;
 
-        if (v && is_list(v)) {
-                by = list_of(v)->by;
-                count = list_of(v)->count;
-        }
-        for (uint32_t i = 0; i < count; i++)
-                if (!by[i]->leaves)
-                        fn(c, by[i], a, file);
+        return in && in->number == number && !in->leaves ? in : NULL;
 }
 
 /* ---- sets */
@@ -143,13 +123,6 @@ static void locality_free(struct core *c, struct locality *n)
         c->data->locality_count--;
 }
 
-static void add_wanting(const struct inputs *in, uint64_t file, struct set *to)
-{
-        for (uint32_t at = in->heads[inputs_head(in, file)]; at != INPUTS_NONE; at = in->after[at - 1])
-                if (in->ids[at - 1] == file)
-                        set_add(to, in->part->first + (at - 1) / in->width);
-}
-
 static bool wants_already(const struct inputs *in, uint64_t file)
 {
         for (uint32_t at = in->heads[inputs_head(in, file)]; at != INPUTS_NONE; at = in->after[at - 1])
@@ -173,51 +146,236 @@ uint32_t locality_wanted(struct core *c, struct inputs *in, uint32_t member, uin
         return f ? f->count : 0;
 }
 
-static void came(struct core *c, struct inputs *in, struct core_agent *a, uint64_t file)
-{
-        struct locality *n = locality_get(c, in, a);
-
-        if (n)
-                add_wanting(in, file, &n->members);
-}
-
-static bool has_any(const struct inputs *in, uint32_t member, const struct core_agent *a)
+/* Returns whether `test` is true of the agent and any file of the member's own. */
+static bool own_any(const struct inputs *in, uint32_t member, const struct core_agent *a,
+                    bool (*test)(const struct core_agent *a, uint64_t file))
 {
         size_t at = (size_t)(member - in->part->first) * in->width;
 
         for (size_t i = 0; i < in->width; i++)
-                if (in->ids[at + i] && agent_holds(a, in->ids[at + i]))
+                if (in->ids[at + i] && test(a, in->ids[at + i]))
                         return true;
         return false;
 }
 
-static void went(struct core *c, struct inputs *in, struct core_agent *a, uint64_t file)
-{
-        struct locality *n = locality_find(in, a);
-        struct set some = {0};
+/* ---- files that agents have received or dropped
+ *
+ * A file may be wanted by millions of members, and an agent may report it again and again. Therefore the sets
+ * follow in slices: at once if there is little to do, otherwise with the core's ticks, agents in turn. A file
+ * that changes while it waits is handled once, by whether the agent holds it then. Until then the sets may
+ * have members that are not near, or lack some that are. */
 
-        if (!n)
+struct locality_late {
+        struct core_agent *agent;
+        struct locality_late *next; /* in data.late */
+        bool queued;
+        uint64_t *files; /* that wait, oldest first: from `first` on */
+        size_t first, count, cap;
+        struct idmap *waits; /* the same files, for looking up */
+        /* The file whose members are being handled, while `busy`: the numbers of the inputs that wanted it at
+         * the beginning, the present one, and the next entry of its chain. */
+        bool busy, in_chain;
+        uint64_t file, *numbers;
+        size_t number_count, at_number;
+        uint32_t entry;
+};
+
+static bool is_late(const struct core_agent *a, uint64_t file)
+{
+        const struct locality_late *l = a->data ? a->data->late : NULL;
+
+        return l && ((l->busy && l->file == file) || idmap_get(l->waits, file));
+}
+
+static void late_queue(struct core *c, struct locality_late *l)
+{
+        struct locality_late **at = &c->data->late;
+
+        if (l->queued)
                 return;
-        add_wanting(in, file, &some);
-        SET_FOREACH (&some, m) {
-                if (!has_any(in, (uint32_t)m, a))
-                        set_remove(&n->members, (uint32_t)m);
+        while (*at)
+                at = &(*at)->next;
+        l->queued = true;
+        l->next = NULL;
+        *at = l;
+}
+
+static void late_unqueue(struct core *c, struct locality_late *l)
+{
+        struct locality_late **at = &c->data->late;
+
+        while (*at && *at != l)
+                at = &(*at)->next;
+        if (*at)
+                *at = l->next;
+        l->queued = false;
+}
+
+static void late_end(struct locality_late *l)
+{
+        free(l->numbers);
+        l->numbers = NULL;
+        l->number_count = l->at_number = 0;
+        l->busy = l->in_chain = false;
+}
+
+void locality_late_free(struct locality_late *l)
+{
+        if (!l)
+                return;
+        late_end(l);
+        idmap_free(l->waits);
+        free(l->files);
+        free(l);
+}
+
+void locality_changed(struct core *c, struct core_agent *a, uint64_t file)
+{
+        struct locality_late *l = a->data->late;
+
+        if (!wanting_of(c, file))
+                return;
+        if (!l) {
+                l = a->data->late = mem_new(struct locality_late);
+                l->agent = a;
+                l->waits = idmap_new();
         }
-        set_deinit(&some);
-        if (set_count(&n->members))
+        if (l->busy && l->file == file)
+                late_end(l);
+        if (idmap_put(l->waits, file, l))
                 return;
-        idmap_take(in->localities, a->number);
+        MEM_GROW(l->files, l->cap, l->count + 1);
+        l->files[l->count++] = file;
+        late_queue(c, l);
+}
+
+/* Takes the next file. Returns false if there is none. */
+static bool late_begin(struct core *c, struct locality_late *l)
+{
+        void *v, *in;
+
+        if (l->first == l->count) {
+                free(l->files);
+                l->files = NULL;
+                l->first = l->count = l->cap = 0;
+                return false;
+        }
+        l->file = l->files[l->first++];
+        idmap_take(l->waits, l->file);
+        l->busy = true;
+        v = wanting_of(c, l->file);
+        if (!v)
+                return true;
+        l->numbers = mem_array(NULL, is_map(v) ? idmap_count(inputs_map(v)) : 1, sizeof(*l->numbers));
+        if (!is_map(v))
+                l->numbers[l->number_count++] = ((struct inputs *)v)->number;
+        for (size_t at = 0; is_map(v) && idmap_next(inputs_map(v), &at, NULL, &in);)
+                l->numbers[l->number_count++] = ((struct inputs *)in)->number;
+        return true;
+}
+
+static void drop_empty(struct core *c, struct inputs *in, struct locality *n)
+{
+        if (!n || set_count(&n->members))
+                return;
+        idmap_take(in->localities, n->agent->number);
         locality_free(c, n);
 }
 
-void locality_came(struct core *c, struct core_agent *a, uint64_t file)
+/* Handles members of the present inputs, at most `budget` entries of their chain. Returns how many it was. */
+static uint64_t late_chain(struct core *c, struct locality_late *l, struct inputs *in, uint64_t budget)
 {
-        each_wanting(c, file, a, came);
+        bool holds = agent_holds(l->agent, l->file);
+        struct locality *n = locality_find(in, l->agent);
+        uint64_t steps = 1;
+
+        if (!l->in_chain)
+                l->entry = holds || n ? in->heads[inputs_head(in, l->file)] : INPUTS_NONE;
+        l->in_chain = true;
+        for (; steps < budget && l->entry != INPUTS_NONE; l->entry = in->after[l->entry - 1], steps++) {
+                uint32_t member = in->part->first + (l->entry - 1) / in->width;
+
+                if (in->ids[l->entry - 1] != l->file)
+                        continue;
+                if (holds && (n || (n = locality_get(c, in, l->agent))))
+                        set_add(&n->members, member);
+                else if (!holds && n && !own_any(in, member, l->agent, agent_holds))
+                        set_remove(&n->members, member);
+                steps += holds ? 0 : in->width / ROW_STEP;
+        }
+        drop_empty(c, in, n);
+        if (l->entry == INPUTS_NONE) {
+                l->in_chain = false;
+                l->at_number++;
+        }
+        return steps;
 }
 
-void locality_went(struct core *c, struct core_agent *a, uint64_t file)
+/* Handles an agent's files, for about `budget` steps. Returns how many it were. */
+static uint64_t late_some(struct core *c, struct locality_late *l, uint64_t budget)
 {
-        each_wanting(c, file, a, went);
+        uint64_t steps = 0;
+
+        while (steps < budget && (l->busy || late_begin(c, l))) {
+                struct inputs *in;
+
+                steps++;
+                if (l->at_number == l->number_count) {
+                        late_end(l);
+                        continue;
+                }
+                in = wanting_find(c, l->file, l->numbers[l->at_number]);
+                if (in) {
+                        steps += late_chain(c, l, in, budget - steps + 2);
+                } else {
+                        l->in_chain = false;
+                        l->at_number++;
+                }
+        }
+        if (!l->busy && l->first == l->count)
+                late_unqueue(c, l);
+        c->data->locality_steps += steps;
+        return steps;
+}
+
+static uint64_t late_allowance(struct core *c)
+{
+        struct data *d = c->data;
+        int64_t passed = c->steady_ms - d->late_ms;
+
+        d->late_ms = c->steady_ms;
+        if (passed > 0)
+                d->late_left += passed > 1000 ? LATE_BURST : (uint64_t)passed * LATE_PER_MS;
+        if (d->late_left > LATE_BURST)
+                d->late_left = LATE_BURST;
+        return d->late_left < LATE_SLICE ? d->late_left : LATE_SLICE;
+}
+
+static void late_slice(struct core *c, struct locality_late *l)
+{
+        uint64_t steps = late_some(c, l, late_allowance(c));
+
+        c->data->late_left -= steps < c->data->late_left ? steps : c->data->late_left;
+}
+
+void locality_follow(struct core *c, struct core_agent *a)
+{
+        if (a->data->late && a->data->late->queued)
+                late_slice(c, a->data->late);
+}
+
+int64_t locality_tick(struct core *c)
+{
+        struct locality_late *l = c->data->late;
+
+        if (!l)
+                return INT64_MAX;
+        late_slice(c, l);
+        if (l->queued) { /* behind the others */
+                late_unqueue(c, l);
+                late_queue(c, l);
+        }
+        return c->data->late ? 1 : INT64_MAX;
 }
 
 /* ---- the end of a part */
@@ -258,6 +416,11 @@ bool locality_leave_slice(struct core *c)
                 inputs_destroy(in);
         }
         return c->data->leaving;
+}
+
+void locality_init(struct core *c)
+{
+        c->data->late_left = LATE_BURST;
 }
 
 void locality_deinit(struct core *c)
@@ -303,7 +466,8 @@ static bool member_ok(const struct core *c, const struct inputs *in, uint32_t me
                 for (uint32_t k = 0; f && k < f->count; k++) {
                         const struct locality *n = locality_find(in, f->holders[k]);
 
-                        if (n ? !set_has(&n->members, member) : c->data->locality_count < NEARS_MAX)
+                        if (!is_late(f->holders[k], in->ids[i]) &&
+                            (n ? !set_has(&n->members, member) : c->data->locality_count < NEARS_MAX))
                                 return false;
                 }
         }
@@ -325,7 +489,8 @@ bool locality_ok(const struct core *c, const struct inputs *in)
                 if (set_count(&n->members) == 0)
                         return false;
                 SET_FOREACH (&n->members, m)
-                        if (!has_any(in, (uint32_t)m, n->agent))
+                        if (!own_any(in, (uint32_t)m, n->agent, agent_holds) &&
+                            !own_any(in, (uint32_t)m, n->agent, is_late))
                                 return false;
         }
         return true;

@@ -292,6 +292,67 @@ static void test_caches_come_and_go(void **state)
         }
 }
 
+/* Many members want one file, and an agent reports it again and again: the core looks at some of them in a
+ * call, and the sets are right when time has passed. */
+static void test_a_file_of_many(void **state)
+{
+        struct core *c = *state;
+        const char *const one[] = {"~TransferInput", "\"https://se.lab/$(f)\"", NULL};
+        BUF_CLEANUP struct buf items = {0};
+        struct core_file said[1000];
+        struct request *r;
+        uint64_t steps, most = 0;
+
+        configure(c);
+        for (unsigned i = 0; i < 100000; i++)
+                buf_addz(&items, i % 2 ? "a\n" : "b\n");
+        r = submit(c, buf_z(&items), 100000, one);
+        while (core_tick(c) == 0)
+                ;
+        for (unsigned i = 0; i < 1000; i++)
+                said[i] = (struct core_file){id_of(i % 2 ? "https://se.lab/a" : "https://se.lab/c"), i};
+        for (unsigned i = 0; i < 1000; i++) {
+                steps = c->data->locality_steps;
+                core_cache_delta(c, "n1", said, i % 2 ? 1000 : 0, &said[1].id, 1, i % 3 == 0);
+                steps = c->data->locality_steps - steps;
+                most = steps > most ? steps : most;
+        }
+        assert_in_range(most, 1000, 25000);
+        assert_in_range(c->data->locality_steps, 100000, 300000); /* no time has passed */
+        core_cache_delta(c, "n1", said, 1000, NULL, 0, true);
+        assert_null(core_check(c));
+        for (unsigned i = 0; i < 1000; i++)
+                pass_time(c, 10);
+        assert_int_equal(set_count(locality_members(r->parts[0].inputs, agent_find(c, "n1"))), 50000);
+        core_cache_delta(c, "n1", NULL, 0, NULL, 0, true);
+        for (unsigned i = 0; i < 1000; i++)
+                pass_time(c, 10);
+        assert_null(locality_members(r->parts[0].inputs, agent_find(c, "n1")));
+        assert_null(core_check(c));
+}
+
+/* Removing one of many parts that want a file takes no step for each of the others. */
+static void test_a_file_of_many_parts(void **state)
+{
+        struct core *c = *state;
+        const char *const one[] = {"~TransferInput", "\"https://se.lab/$(f)\"", NULL};
+        struct request *all[200];
+        uint64_t steps;
+
+        configure(c);
+        for (unsigned i = 0; i < 200; i++)
+                all[i] = submit(c, "a\nb\n", 2, one);
+        core_cache_delta(c, "n1", &(struct core_file){id_of("https://se.lab/a"), 1}, 1, NULL, 0, false);
+        expect_near(c, all[199], "n1", "0");
+        steps = c->data->locality_steps;
+        for (unsigned i = 200; i > 0; i -= 2)
+                request_data_free(c, all[i - 1]);
+        assert_int_equal(c->data->locality_steps - steps, 200);
+        assert_null(core_check(c));
+        core_cache_delta(c, "n1", NULL, 0, NULL, 0, true);
+        expect_near(c, all[0], "n1", "");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -301,6 +362,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_near, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_large, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_caches_come_and_go, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_a_file_of_many, bare_core, bare_core_free),
+                cmocka_unit_test_setup_teardown(test_a_file_of_many_parts, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_cost, bare_core, bare_core_free),
                 cmocka_unit_test_setup_teardown(test_environments, bare_core, bare_core_free),
         };

@@ -640,19 +640,9 @@ static int accept_draft(struct core *c, struct request *r, struct err *err)
 static int load_submitted(struct core *c, const struct event *e, struct err *err)
 {
         struct request *r = request_new(e->request, e->at_ms, (uint32_t)e->value);
-        struct buf BUF_CLEANUP record = {0};
-        struct submission stored = {0};
         struct set all = {0};
-        int result = 0;
+        int result = request_load_stored(c, r, err);
 
-        if (!c->config.shadow) {
-                result = c->world.load(c->world.arg, r->id, &record, err);
-                if (!result)
-                        result = submission_unpack(&stored, buf_view(&record), err);
-                if (!result)
-                        result = request_load(c, r, &stored, err);
-                submission_deinit(&stored);
-        }
         if (result) {
                 request_free(c, r);
                 return result;
@@ -860,6 +850,10 @@ static void log_bank(struct core *c, const struct event *e, const struct bank_or
                         buf_printf(&text, " of " STR_FMT, STR_ARG(o->account));
                 else if (l)
                         buf_printf(&text, " of %s", l->account->name);
+                if (o->op == BANK_LIEN && o->quote)
+                        buf_printf(&text, " by quote %llu", (unsigned long long)o->quote);
+                else if (o->op == BANK_LIEN && o->why.n)
+                        buf_printf(&text, ": " STR_FMT, STR_ARG(o->why));
                 joblog_event(j,
                              &(struct event){.type = e->type, .at_ms = e->at_ms, .reason = buf_view(&text)},
                              j->queue);

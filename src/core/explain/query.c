@@ -81,6 +81,7 @@ int core_request_get(struct core *c, uint64_t id, struct core_request *ret)
                 .finished_ms = request_cold(r)->finished_ms,
                 .part_count = r->part_count,
                 .edited = set_count(edits_members(r)) > 0,
+                .handles = request_cold(r)->graph && request_cold(r)->graph->handles,
         };
         memcpy(ret->uuid, r->uuid, sizeof(ret->uuid));
         count_jobs(r, &ret->counts);
@@ -476,10 +477,7 @@ size_t core_bytes(struct core *c)
                 n += request_cold_bytes(r) + edits_bytes(r);
                 n += r->jobs ? idmap_count(r->jobs) * (sizeof(struct job) + 32) : 0;
         }
-        for (size_t at = 0; map_next(c->templates, &at, NULL, &value);) {
-                const struct job_template *t = value;
-
-                n += sizeof(*t) + t->key.n + ad_bytes(t->ad);
-        }
+        for (size_t at = 0; map_next(c->templates, &at, NULL, &value);)
+                n += job_template_bytes(value);
         return n;
 }

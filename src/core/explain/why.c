@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "classad/match.h"
 #include "classad/print.h"
+#include "core/billing/billing.h"
 #include "core/classes/member_ad.h"
 #include "core/data/cost.h"
 #include "core/data/data_state.h"
@@ -34,6 +35,13 @@ static bool is_reserved(struct core *c, const struct asking *x, const struct que
                 return false;
         need_of(c, b->job_class, x->ad, q->ad, &need);
         return !reserve_allows(c, b->job_class, q, &need);
+}
+
+static bool is_closed_by_bank(struct core *c, const struct asking *x, const struct queue *q)
+{
+        const struct bucket *b = request_bucket(c, x->request, x->member);
+
+        return b && b->job_class && billing_is_closed(c, b->job_class, q);
 }
 
 /* Returns whether the job must wait to be alone: a suspected job waits until nothing else runs there, and
@@ -127,6 +135,11 @@ static void ask_queue(struct core *c, const struct asking *x, struct queue *q, s
                 return;
         if (store_is_down(c, x, q, w, clause, value))
                 return;
+        if (is_closed_by_bank(c, x, q)) {
+                w->verdict = CORE_NOT_OFFERING;
+                buf_addz(value, "the bank's register of machines has it as inactive");
+                return;
+        }
         if (q->closed)
                 buf_addz(value, q->closed);
         if (q->closed || (!q->offers && q->attempt_count == 0))

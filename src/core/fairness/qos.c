@@ -113,6 +113,7 @@ void core_credential_set(struct core *c, enum core_credential what, struct str n
                 _Static_assert(sizeof(names) == sizeof(c->fairness->class_names), "all of them");
                 memcpy(c->fairness->class_names, names, sizeof(names));
                 c->fairness->class_name_count = sizeof(names) / sizeof(names[0]);
+                c->classes->keyed++; /* classes have these in their keys from now on */
         }
         free(map_put(c->fairness->credentials, buf_view(&key), v));
 }

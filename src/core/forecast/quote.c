@@ -46,6 +46,7 @@ struct core_quoting {
         size_t next;
         struct asked part;
         struct core_quote sum;
+        struct err unquoted;
         bool known, blind; /* blind: their run time is not known from similar jobs */
         void (*fn)(void *arg, const struct core_quote_place *p);
         void *arg;
@@ -116,12 +117,14 @@ static int64_t times(int64_t amount, uint64_t jobs)
 /* Returns what the bank would reserve for all jobs. */
 static int64_t quote_credits(struct core_quoting *x, const struct bucket *b, const struct queue *q)
 {
-        struct err why;
+        struct err why = {""};
         int64_t amount;
 
         if (!core_bank_is_on(x->core) || !b || !b->job_class ||
             billing_quote(x->core, b->job_class, q, &amount, &why) != BILLING_YES)
                 return CORE_CREDITS_NONE;
+        if (!x->unquoted.text[0])
+                x->unquoted = why;
         return times(amount, x->part.jobs);
 }
 
@@ -152,6 +155,7 @@ static void quote_place(struct core_quoting *x, const struct queue *q, struct co
         ret->bytes_moved = bytes_moved(c, p, x->part.jobs, q, cost);
         ret->price = open && q->price > 0 ? (double)NAN : cost->price * x->part.jobs;
         ret->credits = quote_credits(x, b, q);
+        ret->payer = ret->credits > 0 ? billing_payer(c, b->job_class, q, &ret->payer_has) : NULL;
         x->part.slots += slots;
         note_seat(x, q, ret->start_ms, slots);
         if (!x->part.best.end_ms || ret->end_ms < x->part.best.end_ms)
@@ -210,6 +214,10 @@ static void add_part(struct core_quoting *x)
         ret->jobs += n;
         ret->bytes_moved += x->part.best.bytes_moved;
         ret->price += x->part.best.price;
+        if (!ret->payer) {
+                ret->payer = x->part.best.payer;
+                ret->payer_has = x->part.best.payer_has;
+        }
         if (x->part.best.credits == CORE_CREDITS_NONE)
                 ret->credits = CORE_CREDITS_NONE;
         else if (ret->credits != CORE_CREDITS_NONE)
@@ -310,6 +318,11 @@ void core_quote_sum(const struct core_quoting *x, struct core_quote *ret)
                 ret->start_ms = ret->end_ms = ret->end_most_ms = 0;
         if (x->blind)
                 ret->end_ms = ret->end_most_ms = 0;
+}
+
+const char *core_quote_unquoted(const struct core_quoting *x)
+{
+        return x->unquoted.text[0] ? x->unquoted.text : NULL;
 }
 
 void core_quote_free(struct core_quoting *x)

@@ -14,8 +14,11 @@ struct core_quote { /* for one part at one place, or for the whole request at al
         int64_t end_most_ms;      /* nine in ten would have ended by then; 0: unknown */
         uint64_t bytes_moved;     /* in and out, for all jobs; common inputs count once */
         double price;             /* for all jobs; NAN: unknown */
-        int64_t credits; /* that the bank would reserve for all jobs; CORE_CREDITS_NONE: no account pays, or
-                            no rate has a value there */
+        int64_t credits;   /* that the bank would reserve for all jobs; CORE_CREDITS_NONE: no account pays, or
+                              no rate has a value there */
+        const char *payer; /* the bank's account that would pay, of the first part that one pays for; NULL:
+                              none */
+        int64_t payer_has; /* what the owner may spend of it there */
 };
 struct core_quote_place {
         uint32_t part;
@@ -34,6 +37,8 @@ bool core_quote_some(struct core_quoting *q, void (*fn)(void *arg, const struct 
                      void *arg);
 /* Valid once core_quote_some has returned false. */
 void core_quote_sum(const struct core_quoting *q, struct core_quote *ret);
+/* Why the bank's quote that the jobs name is not used, at the first place where that is so; NULL: none. */
+const char *core_quote_unquoted(const struct core_quoting *q);
 void core_quote_free(struct core_quoting *q); /* before the core is freed; NULL is fine */
 /* ---- for the files of core/ only
  * Makes a quote in slices for one waiting job of a request, for a decision: times are guesses where they are

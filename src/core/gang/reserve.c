@@ -211,6 +211,12 @@ bool reserve_allows_all(struct core *c, const struct job_class *k, const struct 
         return !reserve_may_keep(k, q) || reserve_allows(c, k, q, &all);
 }
 
+void reserve_attempt_ended(struct core *c, struct queue *q)
+{
+        if ((q->reserved || q->advance) && q->offers && q->jobs_left > 0)
+                queue_look_again(c, q);
+}
+
 /* ---- making and ending them */
 
 static void end_reservation(struct core *c, struct reservation *r)

@@ -65,6 +65,9 @@ bool reserve_allows_all(struct core *c, const struct job_class *k, const struct 
 /* Computes the queue's resources that no attempt holds and that no delivery ahead of its turn would use.
  * INT64_MAX: the queue does not report the total. */
 void reserve_free_now(struct core *c, const struct queue *q, int64_t *ret_cpus, int64_t *ret_memory_mib);
+/* An attempt at the queue has ended. If reservations keep jobs from the queue until attempts end, it is
+ * matched again: the agent may have offered the room before, as deliveries ahead of their turn. */
+void reserve_attempt_ended(struct core *c, struct queue *q);
 /* The class is about to be given jobs at this queue. */
 void reserve_given(struct core *c, struct job_class *k, struct queue *q);
 /* The last delivery to the class was refused: its wait counts from before it. */

@@ -66,6 +66,17 @@ static bool is_room_within(struct core *c, const struct job_class *k, const stru
         return need->cpus <= cpus && need->memory_mib <= memory_mib;
 }
 
+/* Returns whether a reservation other than `own` keeps resources of the queue now. */
+static bool is_kept_now(const struct core *c, const struct queue *q, const struct advance_place *own)
+{
+        for (const struct advance_place *p = q->advance; p; p = p->next)
+                if (p != own && !advance_is_placing(c, p->of) && advance_covers(p->of, c->now_ms))
+                        return true;
+        return false;
+}
+
+/* An offer may hold deliveries ahead of their turn, which wait at the agent for some seconds at most. They
+ * are allowed until a reservation begins: START_SLACK_MS covers their wait. */
 bool reserve_advance_allows(struct core *c, const struct job_class *k, const struct queue *q,
                             const struct need *need)
 {
@@ -77,7 +88,7 @@ bool reserve_advance_allows(struct core *c, const struct job_class *k, const str
         if (!q->advance)
                 return true;
         until_ms = c->now_ms + START_SLACK_MS + runs_most_ms(c, k, q);
-        if (!is_room(c, q, c->now_ms, own ? own->of : NULL, need))
+        if (is_kept_now(c, q, own) && !is_room(c, q, c->now_ms, own ? own->of : NULL, need))
                 return false;
         for (const struct advance_place *p = q->advance; p; p = p->next) {
                 int64_t start_ms = advance_start_at(p->of, c->now_ms);

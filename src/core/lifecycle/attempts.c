@@ -50,19 +50,53 @@ bool core_has_part(struct core *c, const char *agent, uint64_t request, uint32_t
         return false;
 }
 
+#define LOOKS_STEP 16u /* attempts that take as long to look at as a step of an evaluation */
+
+/* Adds the agent's attempts among the members of `a` under that fence. A few bytes may name millions of
+ * members; the agent's attempts are looked at then. */
+static void own_attempts(struct core *c, const char *agent, const struct core_attempts *a, struct set *ret)
+{
+        const struct core_agent *by = agent_find(c, agent);
+        const struct request *r = request_find(c, a->request);
+        uint64_t count = 0, named = set_count(a->members);
+
+        if (!by || !r)
+                return;
+        for (const struct queue *q = by->queues; q; q = q->next)
+                count += q->attempt_count;
+        c->late_steps += (count < named ? count : named) / LOOKS_STEP;
+        if (count >= named) {
+                SET_FOREACH (a->members, m) {
+                        if (attempt_of(r, agent, (uint32_t)m, a->fence))
+                                set_add(ret, (uint32_t)m);
+                }
+                return;
+        }
+        for (const struct queue *q = by->queues; q; q = q->next)
+                for (const struct job *j = q->attempts; j; j = j->next)
+                        if (j->request == r && j->fence == a->fence && set_has(a->members, j->member))
+                                set_add(ret, j->member);
+}
+
 /* Divides the members of `a` into attempts that this agent has under that fence, and others (*ret_stale, may
  * be NULL). */
 static void sift(struct core *c, const char *agent, const struct core_attempts *a, struct set *ret_mine,
                  struct set *ret_stale)
 {
-        struct request *r = request_find(c, a->request);
+        own_attempts(c, agent, a, ret_mine);
+        if (!ret_stale)
+                return;
+        set_copy(ret_stale, a->members);
+        set_remove_all(ret_stale, ret_mine);
+}
 
-        SET_FOREACH (a->members, m) {
-                if (attempt_of(r, agent, (uint32_t)m, a->fence))
-                        set_add(ret_mine, (uint32_t)m);
-                else if (ret_stale)
-                        set_add(ret_stale, (uint32_t)m);
-        }
+/* Returns a copy of the members, which the caller deinits. */
+static struct set copy_of(const struct set *members)
+{
+        struct set copy = {0};
+
+        set_copy(&copy, members);
+        return copy;
 }
 
 static void emit_attempts(struct core *c, const struct core_attempts *a, struct event *e)
@@ -100,9 +134,9 @@ void attempt_vacate(struct core *c, const struct job *j, const char *why)
 
 void attempt_lose(struct core *c, struct job *j, struct str why, enum loss_by by)
 {
-        struct queue *q = j->accepted ? NULL : j->queue;
-        struct core_agent *a = j->queue->agent;
+        struct queue *q = j->queue;
         struct need need = need_of_attempt(j);
+        bool accepted = j->accepted;
         struct loss_decision d;
         struct event e = {.type = EVENT_LOST, .request = j->request->id, .fence = j->fence};
 
@@ -114,9 +148,10 @@ void attempt_lose(struct core *c, struct job *j, struct str why, enum loss_by by
         set_add(&e.members, j->member);
         core_emit(c, &e, NULL);
         event_deinit(&e);
-        nodes_lost(c, a);
+        nodes_lost(c, q->agent);
+        reserve_attempt_ended(c, q);
         /* Offers made since were accounted as if the attempt was still to take its part of them. */
-        if (q && q->ad) {
+        if (!accepted && q->ad) {
                 need_return(c, &need, q);
                 index_queue_changed(c, q);
                 if (q->offers)
@@ -169,14 +204,15 @@ void core_accepted(struct core *c, const char *agent, const struct core_attempts
 {
         struct event e = {.type = EVENT_ACCEPTED};
         struct request *r = request_find(c, a->request);
+        struct set mine = {0};
 
-        sift(c, agent, a, &e.members, NULL);
-        SET_FOREACH (a->members, m) {
-                struct job *j = r ? request_job(r, (uint32_t)m) : NULL;
-
-                if (j && j->accepted)
+        sift(c, agent, a, &mine, NULL);
+        e.members = copy_of(&mine);
+        SET_FOREACH (&mine, m) {
+                if (request_job(r, (uint32_t)m)->accepted)
                         set_remove(&e.members, (uint32_t)m);
         }
+        set_deinit(&mine);
         emit_attempts(c, a, &e);
 }
 
@@ -250,14 +286,17 @@ void core_started(struct core *c, const char *agent, const struct core_attempts 
 {
         struct request *r = request_find(c, a->request);
         struct event e = {.type = EVENT_STARTED, .value = r ? time_said(c, r, at_ms) : 0};
+        struct set mine = {0};
 
-        sift(c, agent, a, &e.members, NULL);
-        SET_FOREACH (a->members, m) {
-                struct job *j = r ? request_job(r, (uint32_t)m) : NULL;
+        sift(c, agent, a, &mine, NULL);
+        e.members = copy_of(&mine);
+        SET_FOREACH (&mine, m) {
+                const struct job *j = request_job(r, (uint32_t)m);
 
-                if (j && j->state != JOB_MATCHED && j->state != JOB_STAGING)
+                if (j->state != JOB_MATCHED && j->state != JOB_STAGING)
                         set_remove(&e.members, (uint32_t)m);
         }
+        set_deinit(&mine);
         emit_attempts(c, a, &e);
 }
 
@@ -314,6 +353,7 @@ bool core_result(struct core *c, const char *agent, const struct core_result *sa
         struct core_result bounded = *said, *res = &bounded;
         uint64_t steps = core_steps(c);
         struct account *account;
+        struct queue *q;
         struct exit_decision d;
         struct lots_end lots;
         struct event e = {
@@ -349,6 +389,7 @@ bool core_result(struct core *c, const char *agent, const struct core_result *sa
                 e.outputs = STR_NONE;
         }
         account = j->account;
+        q = j->queue;
         policy_exit(c, r, j, res, &d);
         if (j->state == JOB_VACATING && j->goal == JOB_COMPLETED && (res->signaled || res->exit_code))
                 e.outcome = CORE_KILLED; /* the exit status would say nothing about the program */
@@ -363,6 +404,7 @@ bool core_result(struct core *c, const char *agent, const struct core_result *sa
         c->retention->later = false;
         lots_end_emit(c, &lots);
         event_deinit(&e);
+        reserve_attempt_ended(c, q);
         /* Policies and the row of history: jobs of an owner whose ends take long start less often. */
         account_evaluated(account, c->steady_ms, core_steps(c) - steps);
         return true;

@@ -188,6 +188,8 @@ static int load_some(struct core_draft *d, uint32_t *budget, bool *ret_more, str
                 if (!e)
                         e = billing_check_part(c, d->from->owner, p->job_template->ad, err);
                 if (!e)
+                        e = billing_check_quote(c, d->from->owner, p->job_template->ad, err);
+                if (!e)
                         e = reservations_check_part(c, d->from->owner, p->job_template, err);
                 if (!e)
                         e = lots_check_part(c, d->from->owner, p, err);
@@ -274,6 +276,34 @@ static void hold_on_submit(struct core *c, const struct submission *s, uint64_t 
         event_deinit(&e);
 }
 
+/* Holds the idle jobs whose accounts have nothing: one event for the jobs of each account. */
+static void hold_unpaid(struct core *c, uint64_t id)
+{
+        const struct request *r = request_find(c, id);
+        bool more = true;
+
+        while (more) {
+                struct event e = {.type = EVENT_HELD, .request = id, .code = CORE_HOLD_BANK};
+                struct err first = {""}, why;
+
+                for (uint32_t i = 0; i < r->bucket_count; i++) {
+                        const struct bucket *b = r->buckets[i];
+
+                        if (set_count(&b->idle) == 0 || !billing_is_empty(c, b->job_class, &why))
+                                continue;
+                        if (!first.text[0])
+                                first = why;
+                        if (strcmp(first.text, why.text) == 0)
+                                set_add_all(&e.members, &b->idle);
+                }
+                e.reason = str_of(first.text);
+                more = set_count(&e.members) > 0;
+                if (more)
+                        core_emit(c, &e, NULL);
+                event_deinit(&e);
+        }
+}
+
 static int accept(struct core_draft *d, struct err *err)
 {
         struct core *c = d->core;
@@ -297,6 +327,8 @@ static int accept(struct core_draft *d, struct err *err)
         c->world.keep(c->world.arg, d->id, buf_view(&record));
         dependency_begin(c, request_find(c, d->id));
         hold_on_submit(c, d->from, d->id);
+        if (billing_holds(c))
+                hold_unpaid(c, d->id);
         return 0;
 }
 

@@ -1,6 +1,7 @@
 /* Handles connections of agents, and the offers of their queues. */
 #include <errno.h>
 
+#include "base/job/offer_limit.h"
 #include "base/mem.h"
 #include "core/classes/job_class.h"
 #include "core/data/cost_class.h"
@@ -216,6 +217,36 @@ static void cut_tags(struct core *c, struct ad *ad, struct str tags)
         eval_reset(&c->eval);
 }
 
+/* A value that is no number becomes the limit: it may be another one for each job. */
+static void cut_number(struct core *c, struct ad *ad, symbol name, int64_t most)
+{
+        BUF_CLEANUP struct buf text = {0};
+        int64_t value = most;
+        double real;
+
+        if (!ad_find(ad, name))
+                return;
+        if (!eval_integer(&c->eval, ad, NULL, name, &value) && eval_real(&c->eval, ad, NULL, name, &real))
+                value = real < 0 ? 0 : real < (double)most ? (int64_t)real : most;
+        buf_printf(&text, "%lld", (long long)(value < most ? value : most));
+        ad_set_text(ad, name, buf_view(&text), NULL);
+        eval_reset(&c->eval);
+}
+
+/* Reduces numbers of the ad, and the totals of the same name, to the limits. */
+static void cut_numbers(struct core *c, struct ad *ad, struct str most)
+{
+        struct offer_limit one;
+
+        while (offer_limit_next(&most, &one) == 0) {
+                BUF_CLEANUP struct buf total = {0};
+
+                buf_printf(&total, "Total" STR_FMT, STR_ARG(one.name));
+                cut_number(c, ad, symbols_intern(c->symbols, one.name), one.most);
+                cut_number(c, ad, symbols_intern(c->symbols, buf_view(&total)), one.most);
+        }
+}
+
 /* Counts the attribute names of this ad that no one has used before. */
 static uint32_t names_new(const struct core *c, struct str text)
 {
@@ -290,6 +321,7 @@ int core_offer(struct core *c, const struct core_offer *o, struct err *err)
         eval_share(&c->eval);
         if (o->tags.n)
                 cut_tags(c, ad, o->tags);
+        cut_numbers(c, ad, o->most);
         default_string(c, ad, at->FileSystemDomain, o->filesystem_domain);
         default_string(c, ad, at->Machine, o->hostname);
         default_string(c, ad, at->Name, str_of(a->name));

@@ -1,6 +1,8 @@
 /* Attempts lost with their nodes: pauses, the limit, a node to itself, and nodes that fail every job. */
 #include "core/test_story.h"
 
+#include "core/model/core_parts.h"
+
 #define AD "[Cpus = 4; TotalCpus = 4; Memory = 100]"
 
 static void lose(struct story *s, const char *agent)
@@ -276,13 +278,45 @@ static void test_related_losses_drain_nothing(void **state)
         assert_int_equal(node_state(s, "n1"), NODE_UP);
 }
 
+static void count_stale(void *arg, uint64_t request, uint32_t fence, const struct set *members)
+{
+        (void)request;
+        (void)fence;
+        *(uint64_t *)arg += set_count(members);
+}
+
+/* A few bytes name millions of members; of these the agent's own attempts are looked at. */
+static void test_reports_on_millions(void **state)
+{
+        struct story *s = *state;
+        struct set all = {0};
+        const struct core_attempts a = {1, 1, &all};
+        uint64_t steps, stale = 0;
+
+        SUBMIT(2000000, "RequestCpus", "1");
+        story_offer(s, "n1", AD, 4);
+        assert_int_equal(state_of(s, 1, 3), JOB_MATCHED);
+        set_add_range(&all, 0, 2000000);
+        steps = core_steps(s->core);
+        core_refused(s->core, "n2", &a, STR("not mine"), CORE_HOLD_NOT_STARTED);
+        core_accepted(s->core, "n1", &a);
+        core_started(s->core, "n1", &a, s->now);
+        core_inventory(s->core, "n1", &a, 1, count_stale, &stale);
+        assert_in_range(core_steps(s->core) - steps, 0, 100);
+        assert_int_equal(stale, 2000000 - 4);
+        for (uint32_t m = 0; m < 6; m++)
+                assert_int_equal(state_of(s, 1, m), m < 4 ? JOB_RUNNING : JOB_IDLE);
+        replays(s);
+        set_deinit(&all);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 STORY(test_a_job_that_takes_its_node_down), STORY(test_handed_out_only),
                 STORY(test_a_result_clears_the_count),      STORY(test_a_suspected_job_runs_alone),
                 STORY(test_a_black_hole_drains_itself),     STORY(test_a_suspected_job_gets_a_node),
-                STORY(test_related_losses_drain_nothing),
+                STORY(test_related_losses_drain_nothing),   STORY(test_reports_on_millions),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,6 +90,70 @@ static void test_others_run_around_it(void **state)
         SAID(actions, "assign n1 q 2 0 f1\n");
 }
 
+static void end_without_an_offer(struct story *s, uint32_t member)
+{
+        const struct core_result r = {
+                .request = 1, .member = member, .fence = 1, .started_ms = s->now, .ended_ms = s->now};
+
+        assert_true(core_result(s->core, "n1", &r));
+        core_match(s->core);
+        assert_null(core_check(s->core));
+}
+
+static void begun_member(struct story *s, uint32_t member)
+{
+        struct set set = {0};
+        struct core_attempts a = {1, 1, &set};
+
+        set_add(&set, member);
+        core_accepted(s->core, "n1", &a);
+        core_started(s->core, "n1", &a, s->now);
+        set_deinit(&set);
+}
+
+/* An agent of short jobs offers more than is free, and does not offer again at each end. */
+static void test_deliveries_ahead(void **state)
+{
+        struct story *s = *state;
+
+        story_offer(s, "n1", AD, 10);
+        RESERVE(.cpus = 1, .start_ms = s->now + 1000 * S, .duration_ms = 100 * S);
+        SUBMIT(4, "RequestCpus", "4", "AllowedExecuteDuration", "60");
+        core_match(s->core);
+        SAID(actions, "assign n1 q 1 0 f1\n");
+        begun_member(s, 0);
+        story_offer(s, "n1", AD, 10);
+        core_match(s->core);
+        SAID(actions, "assign n1 q 1 1 f1\n");
+        story_offer(s, "n1", "[Cpus = 0; TotalCpus = 4; Memory = 0; TotalMemory = 1000; Disk = 100000]", 0);
+        tick(s, 950 * S);
+        end_without_an_offer(s, 0);
+        begun_member(s, 1);
+        end_without_an_offer(s, 1);
+        story_offer(s, "n1", AD, 10);
+        tick(s, 0);
+        SAID(actions, ""); /* a job would run into it */
+}
+
+/* While resources are kept, the ends of attempts make the room for the next. */
+static void test_ends_beside_kept_room(void **state)
+{
+        struct story *s = *state;
+
+        story_offer(s, "n1", AD, 10);
+        RESERVE(.cpus = 1, .duration_ms = 1000 * S);
+        tick(s, 0);
+        SUBMIT(2, "RequestCpus", "3");
+        core_match(s->core);
+        SAID(actions, "assign n1 q 1 0 f1\n");
+        begun_member(s, 0);
+        story_offer(s, "n1", AD, 10);
+        core_match(s->core);
+        SAID(actions, ""); /* the kept processor is no room for a delivery ahead */
+        end_without_an_offer(s, 0);
+        SAID(actions, "assign n1 q 1 1 f1\n");
+}
+
 /* Part of a machine is reserved; the rest remains for all. */
 static void test_a_part_of_a_place(void **state)
 {
@@ -383,6 +447,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 STORY(test_others_run_around_it),
+                STORY(test_deliveries_ahead),
+                STORY(test_ends_beside_kept_room),
                 STORY(test_a_part_of_a_place),
                 STORY(test_jobs_that_outlive_it_are_held),
                 STORY(test_it_comes_again),

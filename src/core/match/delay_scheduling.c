@@ -133,12 +133,6 @@ static void compare_holders(struct busy_search *s, const struct file *f, const s
         }
 }
 
-static bool add_whole(void *arg, const struct input *f)
-{
-        cost_load_add(arg, f, 1);
-        return true;
-}
-
 /* Compares places that hold nothing of the job, but would get it sooner than the free place even if no other
  * transfers delayed it there: some of each such cost class, in turn. */
 static void compare_nearer(struct busy_search *s, const struct queue *here, int64_t fetch_ms)
@@ -149,8 +143,7 @@ static void compare_nearer(struct busy_search *s, const struct queue *here, int6
 
         if (c->data->cost_class_count < 2 || fetch_ms < worth_ms)
                 return;
-        load.count = 0;
-        inputs_each(c, s->part->inputs, s->member, add_whole, &load);
+        cost_load_of(c, s->part, s->member, &load);
         for (unsigned i = 0; i < c->data->cost_class_count && s->looked < HOLDERS_MAX; i++) {
                 struct cost_class *x = c->data->cost_classes[i];
 

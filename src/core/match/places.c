@@ -231,18 +231,6 @@ void places_again(struct queue *q)
 
 /* ---- agents that hold files */
 
-static uint64_t first_of_both(const struct set *a, const struct set *b)
-{
-        uint64_t m = set_first(a), n;
-
-        for (;;) {
-                n = m == SET_END ? SET_END : set_next(b, m);
-                if (n == m || n == SET_END)
-                        return n;
-                m = set_next(a, n);
-        }
-}
-
 static size_t local_of_bucket(struct core *c, struct job_class *k, const struct bucket *b,
                               struct candidate *ret, size_t n, size_t max)
 {
@@ -258,7 +246,7 @@ static size_t local_of_bucket(struct core *c, struct job_class *k, const struct 
                         c->matching->looks++;
                         if (!q->index.node.weight || q->seen == c->matching->choice)
                                 continue;
-                        m = first_of_both(members, &b->idle);
+                        m = set_first_common(members, &b->idle);
                         if (m == SET_END || !choose_fits(c, k, q, &need) ||
                             !cost_reaches(c, p, (uint32_t)m, q))
                                 continue;

@@ -45,6 +45,7 @@ struct core {
 
         struct requests *requests;         /* model/request.h */
         struct map *templates;             /* by their text, model/job_template.h */
+        struct idmap *lenders;             /* templates that others may borrow from, by shape */
         struct map *agents;                /* by name, model/agent.h */
         struct pending_match *pending;     /* model/pending_match.h */
         struct delegations *delegations;   /* model/delegation.h */

@@ -160,7 +160,7 @@ static bool has_any(const struct request *r, uint32_t base, const struct set *me
 
 uint32_t edit_kib(const struct job_template *t)
 {
-        return (uint32_t)((sizeof(*t) + t->key.n + ad_bytes(t->ad)) / 1024 + 1);
+        return (uint32_t)(job_template_full_bytes(t) / 1024 + 1);
 }
 
 /* Makes the missing parts of the group: one with a template of its own for each base part of its members. */

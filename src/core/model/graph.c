@@ -357,14 +357,36 @@ static void keep_past(struct graph *g, const struct submission *s)
         }
 }
 
+/* Returns whether the request has an edge, or may abort a graph. Late attributes count, since they may be
+ * wrong. */
+static bool graph_is_said(const struct core *c, const struct request *r, const struct submission *s)
+{
+        const symbol names[] = {c->attr.DependsOn, c->attr.OnDependencyFailure};
+
+        for (uint32_t i = 0; i < r->part_count; i++) {
+                const struct job_template *t = r->parts[i].job_template;
+
+                if (t->abort_code || ad_find(t->ad, c->attr.DependsOn))
+                        return true;
+                for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+                        if (graph_is_late(t, names[k]))
+                                return true;
+        }
+        return s->edges.n > 0;
+}
+
 int graph_load(struct core *c, struct request *r, const struct submission *s, struct graph **ret,
                struct err *err)
 {
-        struct graph *g = mem_new(struct graph);
-        int result = read_edges(g, r->count, s->edges, err);
+        struct graph *g;
+        int result;
         bool needed;
 
         *ret = NULL;
+        if (!graph_is_said(c, r, s))
+                return 0;
+        g = mem_new(struct graph);
+        result = read_edges(g, r->count, s->edges, err);
         if (!result)
                 result = graph_read_attributes(c, r, g, err);
         for (uint32_t i = 0; i < r->part_count; i++)

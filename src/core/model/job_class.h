@@ -44,7 +44,7 @@ struct order_mark {
 };
 
 struct job_class {
-        char *key;
+        struct str key;                    /* that of classes.by_key */
         struct job_template *job_template; /* parent of the class's ad */
         struct ad *ad;
         struct heap buckets; /* those with idle members, ordered by precedence */
@@ -98,8 +98,18 @@ struct job_class {
 };
 
 /* All classes. */
+/* The class of a template's jobs, found before: making the key of a class takes longer than all else that a
+ * request of one job takes. */
+struct class_known {
+        const struct job_template *job_template; /* compared only */
+        struct job_class *job_class;             /* NULL: the slot is free */
+        uint64_t keyed;
+};
+#define CLASSES_KNOWN_BITS 6
+
 struct classes {
         struct map *by_key;
+        struct class_known known[1 << CLASSES_KNOWN_BITS]; /* by a hash of the template's address */
         struct buf key; /* key of the last search; kept, because allocating long keys anew fragments memory */
         struct job_class *apart; /* classes whose members are placed apart: gangs and meta jobs */
         /* Next request to be put into classes again, followed by those behind it in the list; NULL: none. */
@@ -116,6 +126,12 @@ struct classes {
         bool leaks;              /* policy_hold_leaks is to be called at the next tick */
         uint64_t buckets_filled; /* number of times that a bucket without idle members got some */
 };
+
+/* Returns the slot for a template. */
+static inline struct class_known *classes_known_at(struct classes *all, const struct job_template *t)
+{
+        return &all->known[((uintptr_t)t * 0x9e3779b97f4a7c15u) >> (64 - CLASSES_KNOWN_BITS)];
+}
 
 /* Returns the first bucket of a class that has idle members. */
 static inline struct bucket *job_class_first_bucket(const struct job_class *k)

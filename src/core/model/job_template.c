@@ -10,25 +10,12 @@
 #include "core/model/gang_rule.h"
 #include "core/model/meta_rule.h"
 #include "core/model/submission.h"
+#include "core/model/template_key.h"
 
 /* Run time assumed for the order of an owner's jobs, if the job does not state one: an hour. */
 #define UNSAID_MS          3600000
 
 #define TEMPLATE_BYTES_MAX (32u << 20) /* a one-letter operator takes up to 48 bytes */
-
-static void make_key(struct buf *out, const struct submission_part *p)
-{
-        for (size_t i = 0; i < p->attribute_count; i++) {
-                buf_str(out, p->attributes[i].name);
-                buf_char(out, p->attributes[i].late ? '~' : '=');
-                buf_str(out, p->attributes[i].text);
-                buf_char(out, '\0');
-        }
-        for (size_t i = 0; i < p->variable_count; i++) {
-                buf_char(out, '\1');
-                buf_str(out, p->variables[i]);
-        }
-}
 
 static bool name_ok(struct str s)
 {
@@ -39,6 +26,21 @@ static bool name_ok(struct str s)
                       ((s.p[i] | 32) >= 'a' && (s.p[i] | 32) <= 'z')))
                         return false;
         return true;
+}
+
+static size_t lent_bytes(const struct job_template *t)
+{
+        return t->lender ? ad_bytes(t->lender->ad) : 0;
+}
+
+size_t job_template_bytes(const struct job_template *t)
+{
+        return sizeof(*t) + t->key.n + ad_bytes(t->ad);
+}
+
+size_t job_template_full_bytes(const struct job_template *t)
+{
+        return job_template_bytes(t) + (t->lender ? t->lender->key.n + lent_bytes(t) : 0);
 }
 
 static bool literal_is(const struct ad *ad, symbol name, bool want)
@@ -92,13 +94,18 @@ static void fill_learn(struct job_template *t, symbol name, struct str text)
         t->fills_vary |= found == MATCH_MACRO_BAD;
 }
 
+/* `own`: its expression is not borrowed. */
 static int read_attribute(struct core *c, struct job_template *t, const struct submission_attribute *a,
-                          struct err *err)
+                          bool own, struct err *err)
 {
         struct err why;
         uint32_t spelling;
         symbol name;
 
+        if (!own) {
+                fill_learn(t, symbols_find(c->symbols, a->name), a->text);
+                return 0;
+        }
         if (!name_ok(a->name))
                 return err_set(err, -EINVAL, "\"" STR_FMT "\" is not an attribute name", STR_ARG(a->name));
         if (symbols_use_full(t->names) && !symbols_known(c->symbols, a->name))
@@ -117,7 +124,7 @@ static int read_attribute(struct core *c, struct job_template *t, const struct s
         } else {
                 ad_set_spelling(t->ad, name, spelling);
         }
-        if (!c->replaying && ad_bytes(t->ad) > TEMPLATE_BYTES_MAX)
+        if (!c->replaying && ad_bytes(t->ad) + lent_bytes(t) > TEMPLATE_BYTES_MAX)
                 return err_set(err, -EINVAL,
                                STR_FMT ": the expressions of one job take more than %u MiB: make them "
                                        "shorter, or write long lists as texts",
@@ -125,19 +132,44 @@ static int read_attribute(struct core *c, struct job_template *t, const struct s
         return 0;
 }
 
+static bool has_late(const struct submission_part *p, const struct template_own *own)
+{
+        for (size_t i = 0; i < own->count; i++)
+                if (p->attributes[own->at[i]].late)
+                        return true;
+        return false;
+}
+
+/* `own` has what is not borrowed; NULL: all. */
 static int job_template_read_attributes(struct core *c, struct job_template *t,
-                                        const struct submission_part *p, struct err *err)
+                                        const struct submission_part *p, const struct template_own *own,
+                                        struct err *err)
 {
         struct amounts more;
         struct value cpus;
+        size_t next = 0;
         double n;
         int rc = 0;
 
         t->ad = ad_new(c->symbols);
-        for (size_t i = 0; rc == 0 && i < p->attribute_count; i++)
-                rc = read_attribute(c, t, &p->attributes[i], err);
+        if (t->lender) {
+                ad_set_parent(t->ad, t->lender->ad);
+                t->late_borrowed = !has_late(p, own);
+        }
+        if (t->late_borrowed) {
+                t->late = t->lender->late;
+                t->late_count = t->lender->late_count;
+        }
+        for (size_t i = 0; rc == 0 && i < p->attribute_count; i++) {
+                const struct submission_attribute *a = &p->attributes[i];
+                bool is_own = !own || (next < own->count && own->at[next] == i);
+
+                next += is_own;
+                rc = read_attribute(c, t, a, is_own || (a->late && !t->late_borrowed), err);
+        }
         if (rc != 0)
                 return rc;
+        t->lends = !own && ad_count(t->ad) + t->late_count == p->attribute_count;
         if (!amounts_names(c->symbols, t->ad, &more))
                 return err_set(
                         err, -EINVAL,
@@ -149,6 +181,11 @@ static int job_template_read_attributes(struct core *c, struct job_template *t,
         /* A job without requirements goes wherever there is room for it. */
         if (!ad_find(t->ad, c->attr.Requirements) && !job_template_is_late(t, c->attr.Requirements))
                 ad_set_boolean(t->ad, c->attr.Requirements, true);
+        if (t->lender) {
+                t->variables = t->lender->variables;
+                t->variable_count = t->lender->variable_count;
+                return 0;
+        }
         if (p->variable_count)
                 t->variables = mem_array(NULL, p->variable_count, sizeof(*t->variables));
         for (; t->variable_count < p->variable_count; t->variable_count++)
@@ -275,38 +312,76 @@ struct symbols_use *job_template_names(struct core *c, const struct job_template
         return symbols_use_set(c->symbols, t ? t->names : NULL);
 }
 
+/* Returns the template that one of this shape can borrow from, and adds its key to `key`; NULL: none. What
+ * borrows more than it has is worth the trouble. */
+static struct job_template *find_lender(struct core *c, uint64_t shape, const struct submission_part *p,
+                                        struct template_own *ret_own, struct buf *key)
+{
+        struct job_template *lender = idmap_get(c->lenders, shape);
+
+        if (!lender || !template_key_compare(lender->key, p, ret_own) || 2 * ret_own->bytes > lender->key.n)
+                return NULL;
+        buf_reset(key);
+        template_key_own(key, lender, p, ret_own);
+        return lender;
+}
+
+static int job_template_make(struct core *c, struct job_template *t, const struct submission_part *p,
+                             const struct template_own *own, struct err *err)
+{
+        struct symbols_use *before;
+        int rc;
+
+        if (!c->replaying) /* a replay must not refuse what a submit accepted */
+                symbols_use_limit(t->names, c->config.names_max);
+        before = job_template_names(c, t);
+        rc = job_template_read_attributes(c, t, p, own, err);
+        if (rc == 0) {
+                t->ad = ad_trim(t->ad);
+                look_at_attributes(c, t);
+        }
+        symbols_use_set(c->symbols, before);
+        symbols_use_limit(t->names, c->config.names_max);
+        return rc;
+}
+
 int job_template_get(struct core *c, const struct submission_part *p, struct str owner,
                      struct job_template **ret, struct err *err)
 {
         struct buf BUF_CLEANUP key = {0};
-        struct symbols_use *before;
-        struct job_template *t;
+        struct job_template *t = p->made, *lender = NULL;
+        struct template_own own;
+        uint64_t shape = 0;
         int rc;
 
-        make_key(&key, p);
-        t = map_get(c->templates, buf_view(&key));
+        if (!t) {
+                template_key_whole(&key, p);
+                t = map_get(c->templates, buf_view(&key));
+        }
+        if (!t) {
+                shape = template_key_shape(owner, p);
+                lender = find_lender(c, shape, p, &own, &key);
+                t = lender ? map_get(c->templates, buf_view(&key)) : NULL;
+        }
         if (t) {
                 t->refs++;
                 *ret = t;
                 return 0;
         }
         t = mem_new(struct job_template);
-        t->refs = 1;
+        *t = (struct job_template){.refs = 1, .lender = lender, .shape = shape};
+        if (lender)
+                lender->refs++;
         t->names = symbols_use_new(c->symbols, owner);
-        if (!c->replaying) /* a replay must not refuse what a submit accepted */
-                symbols_use_limit(t->names, c->config.names_max);
-        before = job_template_names(c, t);
-        rc = job_template_read_attributes(c, t, p, err);
-        if (rc == 0)
-                look_at_attributes(c, t);
-        symbols_use_set(c->symbols, before);
-        symbols_use_limit(t->names, c->config.names_max);
+        rc = job_template_make(c, t, p, lender ? &own : NULL, err);
         if (rc != 0) {
                 job_template_unref(c, t);
                 return rc;
         }
-        t->key = str_make(mem_dup(key.p, key.n), key.n);
-        map_put(c->templates, t->key, t);
+        map_put(c->templates, buf_view(&key), t);
+        t->key = map_key(c->templates, buf_view(&key));
+        if (t->lends)
+                idmap_put(c->lenders, shape, t); /* the next ones are more like this one */
         *ret = t;
         return 0;
 }
@@ -319,23 +394,6 @@ static struct submission_attribute *find_attribute(struct submission_part *p, st
         return NULL;
 }
 
-/* Reads a key back into a part: a key holds all that a template is made from (make_key). */
-static void read_key(struct str key, struct submission_part *p)
-{
-        struct str entry;
-
-        while (key.n && key.p[0] != '\1' && str_cut(&key, '\0', &entry)) {
-                size_t n = 0;
-
-                while (n < entry.n && entry.p[n] != '=' && entry.p[n] != '~')
-                        n++;
-                submission_add_attribute(p, str_head(entry, n), str_skip(entry, n + 1),
-                                         n < entry.n && entry.p[n] == '~');
-        }
-        for (key = str_skip(key, 1); key.n && str_cut(&key, '\1', &entry);)
-                submission_add_variable(p, entry);
-}
-
 int job_template_edit(struct core *c, const struct job_template *from, struct str changes, struct str owner,
                       struct job_template **ret, struct err *err)
 {
@@ -344,7 +402,8 @@ int job_template_edit(struct core *c, const struct job_template *from, struct st
         struct submission_attribute a, *had;
         int rc;
 
-        read_key(from->key, p);
+        template_key_read(from->lender ? from->lender->key : from->key, from->lender ? from->key : STR_NONE,
+                          p);
         while (changes_next(&changes, &a)) {
                 had = find_attribute(p, a.name);
                 if (a.text.n && had)
@@ -364,21 +423,30 @@ int job_template_edit(struct core *c, const struct job_template *from, struct st
 
 void job_template_unref(struct core *c, struct job_template *t)
 {
+        struct class_known *known;
+
         if (!t || --t->refs)
                 return;
+        known = classes_known_at(c->classes, t);
+        if (known->job_template == t)
+                known->job_class = NULL;
         if (t->key.p)
                 map_take(c->templates, t->key);
-        for (size_t i = 0; i < t->late_count; i++)
+        if (idmap_get(c->lenders, t->shape) == t)
+                idmap_take(c->lenders, t->shape);
+        for (size_t i = 0; !t->late_borrowed && i < t->late_count; i++)
                 free((char *)t->late[i].text.p);
-        free(t->late);
+        if (!t->late_borrowed)
+                free(t->late);
         free(t->lot_name);
         free(t->fills);
-        for (size_t i = 0; i < t->variable_count; i++)
+        for (size_t i = 0; !t->lender && i < t->variable_count; i++)
                 free(t->variables[i]);
-        free(t->variables);
+        if (!t->lender)
+                free(t->variables);
         ad_free(t->ad);
         symbols_use_free(t->names);
-        free((char *)t->key.p);
+        job_template_unref(c, t->lender);
         free(t);
 }
 

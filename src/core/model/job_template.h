@@ -2,6 +2,9 @@
  *
  * Templates with the same text are one object with a count of its users. Attributes without macros are
  * expressions of `ad`; late attributes keep their text, which becomes an expression of a member's own ad.
+ *
+ * Many requests differ in a few texts only, such as the arguments. Their templates borrow: the ad has only
+ * these expressions of its own, and a parent that has the others, the ad of a template of the same owner.
  */
 #pragma once
 #include "classad/expr.h"
@@ -38,24 +41,40 @@ enum lot_act {
         LOT_NOTHING  /* mkdir, stage, verify */
 };
 struct job_template {
-        struct str key; /* owned: templates with the same key are the same */
-        unsigned refs;
-        struct symbols_use *names; /* attribute names that its ad and its late attributes use */
+        struct str key; /* that of c->templates (template_key.h): with the same key they are the same */
+        struct job_template *lender; /* whose ad is the parent of this one's; a user of it; NULL: none */
+        uint64_t shape;              /* template_key_shape */
+        struct symbols_use *names;   /* attribute names that its ad and its late attributes use */
         struct ad *ad;
         struct job_template_late *late;
-        size_t late_count;
+        uint32_t late_count, variable_count, fill_count;
         char **variables;
-        size_t variable_count;
         symbol *fills; /* attributes with $$() in their text; see fill.h */
-        size_t fill_count;
-        bool fills_vary;        /* filled-in values may differ between members */
-        int64_t jobs_max;       /* jobs of a request that may be under way at once; INT64_MAX: no limit */
-        bool exit_policy;       /* OnExitHold or OnExitRemove has to be evaluated */
-        bool periodic_policy;   /* PeriodicHold, PeriodicRelease or PeriodicRemove has to be evaluated */
-        bool dependency_remove; /* jobs that wait for something impossible are removed; false: held */
-        bool abort_stays;       /* its jobs stay when an exit code ends the graph that they are in */
-        int32_t abort_code;     /* exit code of one of its jobs that ends the graph; 0: none */
-        bool leaves;            /* LeaveJobInQueue has to be evaluated when a job has ended */
+        unsigned refs;
+        int32_t abort_code;         /* exit code of one of its jobs that ends the graph; 0: none */
+        int placement;              /* enum core_placement that its jobs ask for; -1: that of the server */
+        enum lot_act lot_act;       /* what its jobs do with space, and in which lot: */
+        char *lot_name;             /* ReserveId; NULL: none */
+        int64_t lot_ms;             /* ReserveDuration; 0: not said */
+        bool lends : 1;             /* no two of its attributes have one name, so others may borrow */
+        bool late_borrowed : 1;     /* `late` is the lender's; the variables of one that borrows always are */
+        bool fills_vary : 1;        /* filled-in values may differ between members */
+        bool exit_policy : 1;       /* OnExitHold or OnExitRemove has to be evaluated */
+        bool periodic_policy : 1;   /* PeriodicHold, PeriodicRelease or PeriodicRemove has to be evaluated */
+        bool leaves : 1;            /* LeaveJobInQueue has to be evaluated when a job has ended */
+        bool dependency_remove : 1; /* jobs that wait for something impossible are removed; false: held */
+        bool abort_stays : 1;       /* its jobs stay when an exit code ends the graph that they are in */
+        bool checkpoints : 1;       /* its program makes a checkpoint on request */
+        bool restarts : 1;          /* its jobs may have a checkpoint or an earlier output to continue from */
+        bool rerun_eager : 1;       /* a lost attempt is run again before its lease has ended */
+        bool per_member : 1;        /* as job_class_is_per_member found it */
+        bool late_class : 1;        /* a late attribute matters for matching, so members are put into classes
+                                       one by one */
+        uint64_t per_member_keyed;  /* classes.keyed + 1 of the time of per_member; 0: never */
+        int64_t jobs_max;           /* jobs of a request that may be under way at once; INT64_MAX: no limit */
+        uint64_t reservation;       /* advance reservation that its jobs must run in; 0: none */
+        struct gang_rule gang;
+        struct meta_rule meta;
         /* The author's statements about a run; see estimate.c. */
         int64_t expected_ms, allowed_ms; /* 0: not said */
         int64_t long_ms;                 /* longest run time, for the order among its owner's jobs */
@@ -63,18 +82,6 @@ struct job_template {
         int64_t better_wait_ms;          /* -1: not said */
         int64_t cpus;                    /* processors requested, if the request is a number; otherwise 1 */
         double price_weight;
-        int placement;        /* enum core_placement that its jobs ask for; -1: that of the server */
-        uint64_t reservation; /* advance reservation that its jobs must run in; 0: none */
-        bool checkpoints;     /* its program makes a checkpoint on request */
-        bool restarts;        /* its jobs may have a checkpoint or an earlier output to continue from */
-        bool rerun_eager;     /* a lost attempt is run again before its lease has ended */
-        struct gang_rule gang;
-        struct meta_rule meta;
-        enum lot_act lot_act;
-        char *lot_name;  /* ReserveId; NULL: none */
-        int64_t lot_ms;  /* ReserveDuration; 0: not said */
-        bool late_class; /* a late attribute matters for matching, so members are put into classes one by
-                            one */
 };
 
 /* Returns the template of a part: an existing one with the same text, or a new one, whose names are charged
@@ -86,6 +93,10 @@ int job_template_get(struct core *c, const struct submission_part *p, struct str
 int job_template_edit(struct core *c, const struct job_template *from, struct str changes, struct str owner,
                       struct job_template **ret, struct err *err);
 void job_template_unref(struct core *c, struct job_template *t); /* NULL is fine */
+/* Returns the memory that it holds, in bytes. */
+size_t job_template_bytes(const struct job_template *t);
+/* Returns the memory that it would hold if it borrowed nothing, in bytes: what its owner is charged. */
+size_t job_template_full_bytes(const struct job_template *t);
 /* Charges the names of expressions that are parsed from now on, as of late attributes in one member, to the
  * template; NULL: to nobody. Returns the previous setting, which the caller restores with symbols_use_set().
  */

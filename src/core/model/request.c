@@ -38,7 +38,17 @@ void requests_free(struct requests *all)
 
 struct request *request_find(const struct core *c, uint64_t id)
 {
-        return idmap_get(c->requests->by_id, id);
+        struct requests *all = c->requests;
+        struct request *r = all->found;
+
+        if (!all->last || id > all->last->id)
+                return NULL;
+        if (r && r->id == id)
+                return r;
+        r = r && r->next && r->next->id == id ? r->next : idmap_get(all->by_id, id);
+        if (r)
+                all->found = r;
+        return r;
 }
 
 /* ---- by uuid: a map by a keyed hash, with a chain for each hash. The only ones that users can make collide
@@ -141,6 +151,8 @@ void requests_add(struct core *c, struct request *r)
 void requests_remove(struct core *c, struct request *r)
 {
         uuid_take(c, r);
+        if (c->requests->found == r)
+                c->requests->found = NULL;
         idmap_take(c->requests->by_id, r->id);
         idmap_take(c->requests->delayed, r->id);
         if (r->next)

@@ -134,6 +134,8 @@ struct request {
 /* All requests. */
 struct requests {
         struct idmap *by_id, *by_uuid; /* by_uuid: first request with a hash of the uuid */
+        struct request *found; /* the last that was found by its id, because walks ask for it and the next;
+                                  NULL: none */
         struct forgotten *forgotten;
         struct map *owners;           /* one struct owner for each name */
         struct request *first, *last; /* list sorted by id */
@@ -141,11 +143,12 @@ struct requests {
         uint64_t draft_id;            /* highest id of a draft; 0: none */
         uint64_t number_from;         /* lowest id of a new request; fence_from: likewise for attempts */
         uint32_t fence_from;
-        struct request *accepting; /* draft that is being accepted: its record need not be loaded */
-        bool suspected;            /* some job has been suspected since the start (losses.h) */
-        struct idmap *delayed;     /* requests with delayed members, by id */
-        int64_t delayed_due_ms;    /* Unix milliseconds: no pause ends before; 0: to be computed */
-        uint64_t unfiled;          /* number of unfiled members of all requests */
+        struct loaded_record *loaded; /* that of request_load_stored (admission.c); NULL: none */
+        struct request *accepting;    /* draft that is being accepted: its record need not be loaded */
+        bool suspected;               /* some job has been suspected since the start (losses.h) */
+        struct idmap *delayed;        /* requests with delayed members, by id */
+        int64_t delayed_due_ms;       /* Unix milliseconds: no pause ends before; 0: to be computed */
+        uint64_t unfiled;             /* number of unfiled members of all requests */
         size_t left;        /* members that have ended and are still shown, see lifecycle/retention.h */
         uint64_t *finished; /* ids in the order in which requests finished */
         size_t finished_count, finished_cap;

@@ -343,17 +343,53 @@ static void unpack_bytes(struct unpack *u, unsigned char *to, size_t n)
         u->p += n;
 }
 
+/* The beginning of a record, which differs between requests that are alike. */
+struct head {
+        uint64_t version;
+        unsigned char uuid[16];
+        struct str owner;
+        int64_t at_ms;
+};
+
+static struct head unpack_head(struct unpack *u)
+{
+        struct head h = {.version = unpack_u64(u)};
+
+        unpack_bytes(u, h.uuid, sizeof(h.uuid));
+        h.owner = unpack_str(u);
+        h.at_ms = unpack_i64(u);
+        return h;
+}
+
+static void head_take(struct submission *s, const struct head *h)
+{
+        memcpy(s->uuid, h->uuid, sizeof(s->uuid));
+        s->owner = h->owner;
+        s->at_ms = h->at_ms;
+}
+
+bool submission_unpack_alike(struct submission *s, struct str before, struct str record)
+{
+        struct unpack a = unpack_from(before), b = unpack_from(record);
+        struct head had = unpack_head(&a), has = unpack_head(&b);
+
+        if (a.bad || b.bad || had.version != has.version || a.end - a.p != b.end - b.p ||
+            memcmp(a.p, b.p, (size_t)(a.end - a.p)) != 0)
+                return false;
+        head_take(s, &has);
+        return true;
+}
+
 int submission_unpack(struct submission *s, struct str record, struct err *err)
 {
         struct unpack u = unpack_from(record);
-        uint64_t n, version = unpack_u64(&u);
+        struct head head = unpack_head(&u);
+        uint64_t n, version = head.version;
 
         *s = (struct submission){0};
         if (version == 0 || version > SUBMISSION_VERSION)
                 return err_set(err, -EBADMSG, "a request record of a version that is not known here");
-        unpack_bytes(&u, s->uuid, sizeof(s->uuid));
-        s->owner = unpack_str(&u);
-        s->at_ms = unpack_i64(&u);
+        head_take(s, &head);
         s->hold = unpack_max(&u, 1);
         for (n = unpack_max(&u, SUBMISSION_PARTS_MAX); n > 0 && !u.bad; n--) {
                 struct submission_part *p = submission_add_part(s);

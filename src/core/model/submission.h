@@ -21,6 +21,7 @@ struct submission_attribute {
         struct str name, text; /* text: a ClassAd expression */
         bool late;             /* the text has macros that are expanded for each member */
 };
+struct job_template;
 struct submission_part {
         struct submission_attribute *attributes;
         size_t attribute_count;
@@ -28,8 +29,9 @@ struct submission_part {
         size_t variable_count;
         /* Rows of values separated by \x1f, each row ended by \n; empty without variables. */
         struct str items;
-        uint64_t rows;  /* 1 without items */
-        uint64_t steps; /* members of each row */
+        uint64_t rows;             /* 1 without items */
+        uint64_t steps;            /* members of each row */
+        struct job_template *made; /* its template, if it was made before; borrowed; NULL: not known */
 };
 struct submission_file {
         struct str name;
@@ -100,3 +102,6 @@ int submission_check(const struct submission *s, struct err *err);
 void submission_pack(struct buf *out, const struct submission *s);
 /* Reads a record; *s borrows from it. Returns 0, or -EBADMSG with err. */
 int submission_unpack(struct submission *s, struct str record, struct err *err);
+/* Makes s, which was unpacked from the record `before`, that of `record`, if both are the same except for the
+ * uuid, the owner and the time. Returns whether they are; if not, s is unchanged. */
+bool submission_unpack_alike(struct submission *s, struct str before, struct str record);

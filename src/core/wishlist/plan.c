@@ -256,23 +256,29 @@ static void use_wished(struct count *x, size_t demand)
                         x->plan->demands[demand].wished += room_fill(&x->bins[i].free, d, &x->left[demand]);
 }
 
-/* Returns the price for each job of the demand that the node would run. */
-static double price_each(const struct plan_shape *s, const struct plan_demand *d, uint64_t left)
+/* Returns how long a new node of the shape is busy with a job. */
+static int64_t busy_ms(const struct plan_demand *d, size_t shape)
 {
+        return (d->run_ms ? d->run_ms : PLAN_RUN_MS) + (d->fetch_ms ? d->fetch_ms[shape] : 0);
+}
+
+/* Returns the price of each job of the demand that the node would run. */
+static double price_each(const struct count *x, size_t shape, const struct plan_demand *d, uint64_t left)
+{
+        const struct plan_shape *s = &x->in->shapes[shape];
         uint64_t n = plan_fits(&s->room, &d->need);
 
         n = n < left ? n : left;
-        return (double)s->price_micro / (double)n;
+        return (double)s->price_micro / (double)n * (double)busy_ms(d, shape);
 }
 
 static bool is_better(const struct count *x, size_t a, size_t b, const struct plan_demand *d, uint64_t left)
 {
-        const struct plan_shape *sa = &x->in->shapes[a], *sb = &x->in->shapes[b];
-        double pa = price_each(sa, d, left), pb = price_each(sb, d, left);
+        double pa = price_each(x, a, d, left), pb = price_each(x, b, d, left);
 
         if (pa < pb || pa > pb)
                 return pa < pb;
-        return sa->boot_ms < sb->boot_ms;
+        return x->in->shapes[a].boot_ms + busy_ms(d, a) < x->in->shapes[b].boot_ms + busy_ms(d, b);
 }
 
 static void say_why_not(struct plan *p, size_t shape, enum plan_reason why)
@@ -337,6 +343,23 @@ static void wish_for_jobs(struct count *x)
         }
 }
 
+/* The jobs of a group take turns at its places. */
+static void say_how_long(struct count *x)
+{
+        for (size_t i = 0; i < x->plan->wish_count; i++) {
+                struct plan_wish *w = &x->plan->wishes[i];
+                const struct plan_demand *d = w->demand == PLAN_NONE ? NULL : &x->in->demands[w->demand];
+                uint64_t places;
+
+                if (!d || !d->run_ms)
+                        continue;
+                places = x->plan->demands[w->demand].placed + x->plan->demands[w->demand].wished;
+                w->lasts_ms = x->in->shapes[w->shape].boot_ms +
+                              (int64_t)((double)busy_ms(d, w->shape) * (double)d->jobs /
+                                        (double)(places ? places : 1));
+        }
+}
+
 static void *zeroes(size_t n, size_t size)
 {
         return mem_zalloc((n + 1) * size);
@@ -365,6 +388,7 @@ void plan_make(const struct plan_input *in, struct plan *ret)
         leave_idle(&x);
         wish_minima(&x);
         wish_for_jobs(&x);
+        say_how_long(&x);
         free(x.of_shape);
         free(x.of_provisioner);
         free(x.of_account);

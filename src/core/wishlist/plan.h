@@ -6,7 +6,8 @@
  *
  * Rules. Jobs are first placed on nodes that run or boot. For the rest nodes are added one at a time, in
  * turns of the groups of jobs, so that no group waits for another. Each node has the shape with the lowest
- * cost for each job that it would run, among those that may be started now; a shape that is closed (no
+ * cost for each job that it would run, for as long as it would fetch the job's files and run it, among those
+ * that may be started now; a shape that is closed (no
  * capacity) or full is passed over for the next best. A node that was idle for a while is drained at the end
  * of its paid period, unless jobs want it or its shape has a minimum; a node whose next period cannot be
  * paid is drained even if it is busy, or is drained by another's order. A period of each node is kept back
@@ -43,6 +44,7 @@ struct plan_provisioner {
         int64_t stop_ms;   /* lead time of draining before the end of the paid period */
         int64_t idle_ms;   /* idle time after which a node is drained */
 };
+#define PLAN_RUN_MS 3600000 /* assumed run time, where it has to be compared with transfers */
 enum plan_node_state {
         PLAN_NODE_BOOTS,
         PLAN_NODE_RUNS,
@@ -66,7 +68,9 @@ struct plan_demand {
         uint64_t slots; /* number of jobs to run at a time; 1 to `jobs` */
         struct plan_room need;
         struct str account;
-        const bool *suits; /* for each shape */
+        const bool *suits;       /* for each shape */
+        int64_t run_ms;          /* run time of a job; 0: not known, and taken to be the same everywhere */
+        const int64_t *fetch_ms; /* for each shape: time in which a new node fetches a job's files; NULL: 0 */
 };
 struct plan_account {
         struct str name;
@@ -112,6 +116,7 @@ const char *plan_reason_text(enum plan_reason r); /* "another shape costs less f
 struct plan_wish {
         size_t shape, demand; /* PLAN_NONE: the shape's minimum */
         uint32_t nodes;
+        int64_t lasts_ms; /* the group's jobs will have ended in this time; 0: not known */
 };
 enum plan_leave { PLAN_STAYS, PLAN_LEAVES_IDLE, PLAN_LEAVES_MONTH };
 struct plan {

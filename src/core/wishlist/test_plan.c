@@ -57,6 +57,37 @@ static void test_the_cheapest_for_the_jobs(void **state)
         plan_deinit(&p);
 }
 
+/* A cheaper shape that is far from the files costs more for short jobs, and not for long ones. */
+static void test_where_the_files_are(void **state)
+{
+        const struct plan_shape shapes[] = {
+                small, {.room = {2, 4096, 1 << 20}, .price_micro = UNIT / 2, .max = 10, .boot_ms = 60000}};
+        static const int64_t fetch_ms[] = {1000, 900000};
+        struct plan_demand d = demand(4, 1, both);
+        struct plan_input in = input(shapes, &d, 1);
+        struct plan p;
+
+        (void)state;
+        d.jobs = 40;
+        d.fetch_ms = fetch_ms;
+        d.run_ms = 60000;
+        plan_make(&in, &p);
+        assert_int_equal(p.shapes[0].wished, 2);
+        assert_int_equal(p.shapes[1].why, PLAN_DEARER);
+        assert_int_equal(p.wishes[0].lasts_ms, 10 * 61000);
+        plan_deinit(&p);
+        d.run_ms = HOUR;
+        plan_make(&in, &p);
+        assert_int_equal(p.shapes[1].wished, 2);
+        assert_int_equal(p.wishes[0].lasts_ms, 60000 + 10 * (HOUR + 900000));
+        plan_deinit(&p);
+        d.run_ms = 0; /* not known: an hour is assumed, and no end is told */
+        plan_make(&in, &p);
+        assert_int_equal(p.shapes[1].wished, 2);
+        assert_int_equal(p.wishes[0].lasts_ms, 0);
+        plan_deinit(&p);
+}
+
 /* Running and booting nodes are used first; a draining one is not. */
 static void test_nodes_that_are_there(void **state)
 {
@@ -420,6 +451,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_the_cheapest_for_the_jobs),
+                cmocka_unit_test(test_where_the_files_are),
                 cmocka_unit_test(test_nodes_that_are_there),
                 cmocka_unit_test(test_a_closed_shape),
                 cmocka_unit_test(test_turns),

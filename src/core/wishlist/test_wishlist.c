@@ -206,10 +206,52 @@ static void test_a_life(void **state)
         cloud_deinit(&x);
 }
 
+/* A new machine is near the stores that others of its shape were near, also when they are gone; jobs of other
+ * files are another group. */
+static void test_files_and_links(void **state)
+{
+        struct story *s = *state;
+        static const struct str prefix[] = {{"https://lab/", 12}, {"https://far/", 12}};
+        const struct core_store stores[] = {{.urls = {STR("lab"), &prefix[0], 1}},
+                                            {.urls = {STR("far"), &prefix[1], 1}}};
+        const struct core_data data = {.stores = stores, .store_count = 2};
+        const struct core_link near_lab[] = {{STR("lab"), 1000, 1000000000}, {STR("far"), 1000, 1000000}};
+        struct node_instance i = instance(s, 0);
+        struct cloud x;
+
+        assert_int_equal(core_data_set(s->core, &data, NULL), 0);
+        cloud_init(&x, s->core);
+        x.shapes[1] = (struct plan_shape){
+                .name = STR("arm"), .room = {2, 4000, 100000}, .price_micro = 1100000, .max = 9};
+        assert_int_equal(core_node_launch(s->core, "n1", &i, NULL), 0);
+        story_offer(s, "n1", "[" AD "]", 2);
+        core_links(s->core, "n1", near_lab, 2);
+        core_agent_away(s->core, "n1");
+        SUBMIT(2, "Requirements", "true", "RequestCpus", "2", "TransferInput", "\"https://lab/a\"",
+               "TransferInputSizes", "\"1000000000\"", "ExpectedRunTime", "60");
+        SUBMIT(2, "Requirements", "true", "RequestCpus", "2", "TransferInput", "\"https://far/b\"",
+               "TransferInputSizes", "\"1000000000\"", "ExpectedRunTime", "60");
+        cloud_plan(&x, s->core);
+        assert_int_equal(x.w.in.demand_count, 2);
+        for (size_t k = 0; k < 2; k++) {
+                bool lab = x.w.demands[k].fetch_ms[0] < 5000;
+
+                assert_int_equal(x.w.demands[k].fetch_ms[0], lab ? 1001 : 1000001);
+                assert_int_equal(x.w.demands[k].fetch_ms[1], 80050); /* nobody has measured its links */
+                assert_int_equal(x.w.demands[k].run_ms, 60000);
+        }
+        assert_int_equal(x.w.plan.wish_count, 2);
+        for (size_t k = 0; k < 2;
+             k++) /* the small machine has the lab's files, the other one costs a little more */
+                assert_int_equal(x.w.plan.wishes[k].shape,
+                                 x.w.demands[x.w.plan.wishes[k].demand].fetch_ms[0] < 5000 ? 0 : 1);
+        cloud_deinit(&x);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {STORY(test_who_asks), STORY(test_one_of_many_kinds),
-                                           STORY(test_a_life)};
+                                           STORY(test_a_life), STORY(test_files_and_links)};
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

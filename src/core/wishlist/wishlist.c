@@ -3,6 +3,9 @@
 #include "base/mem.h"
 #include "classad/match.h"
 #include "core/accounts/share.h"
+#include "core/data/cost.h"
+#include "core/data/data_state.h"
+#include "core/data/inputs.h"
 #include "core/estimate/busy.h"
 #include "core/estimate/estimate.h"
 #include "core/model/core_parts.h"
@@ -10,14 +13,19 @@
 #include "core/model/need.h"
 #include "core/model/suits.h"
 
+#define SAMPLES 16u /* jobs of a class that are looked at */
+
 struct making {
         struct core *c;
         const struct wishlist_settings *s;
         struct wishlist *w;
         size_t node_cap;
         const struct ad **ads; /* ad of each shape */
-        unsigned looked;       /* number of classes examined */
-        bool shared;           /* an account that has had its share waits until all have */
+        /* for each shape: an agent, present or past, whose links a new one will have; NULL: none known */
+        const struct core_agent **like;
+        unsigned looked; /* number of classes examined */
+        bool shared;     /* an account that has had its share waits until all have */
+        double *slots;   /* for each demand: places at a time that its jobs want */
         const struct job_class **deferred;
         size_t deferred_count;
 };
@@ -123,6 +131,8 @@ static void look_at_node(struct making *m, struct core_agent *a)
         n.provisioner = provisioner_find(m->s, i.provisioner);
         if (n.shape != PLAN_NONE && a->node.boot_ms > m->w->boot_ms[n.shape])
                 m->w->boot_ms[n.shape] = a->node.boot_ms;
+        if (n.shape != PLAN_NONE && a->data && a->data->link_count && (a->connected || !m->like[n.shape]))
+                m->like[n.shape] = a;
         if (n.provisioner == PLAN_NONE || node_state_of(&a->node) == NODE_RETIRED)
                 return;
         n.state = state_of(a);
@@ -170,7 +180,7 @@ static bool suits(struct making *m, const struct job_class *k, size_t shape)
  * so an account has a number of steps in each plan. */
 static bool suits_any(struct making *m, const struct job_class *k, bool *fits)
 {
-        uint64_t before = m->c->eval.steps_all;
+        uint64_t before = core_steps(m->c);
         bool any = false;
 
         if (!may_wish(m->c, k) || (k->account && k->account->wished.steps > WISHLIST_STEPS_OF_ONE))
@@ -178,32 +188,65 @@ static bool suits_any(struct making *m, const struct job_class *k, bool *fits)
         for (size_t i = 0; i < m->s->plan.shape_count; i++)
                 any |= fits[i] = suits(m, k, i);
         if (k->account)
-                k->account->wished.steps += m->c->eval.steps_all - before;
+                k->account->wished.steps += core_steps(m->c) - before;
         return any;
 }
 
-/* Returns how many of its jobs want to run at a time. */
-static uint64_t slots_of(struct making *m, const struct job_class *k, uint64_t jobs)
+/* Returns how many of some jobs want to run at a time, if each is busy so long. */
+static double slots_of(const struct making *m, uint64_t jobs, int64_t busy_ms)
 {
-        const struct part *p = job_class_first_part(k);
-        bool known;
-        int64_t run_ms;
-        double slots;
+        if (busy_ms >= m->s->horizon_ms)
+                return (double)jobs;
+        return (double)jobs * (double)busy_ms / (double)m->s->horizon_ms;
+}
 
-        if (estimate_is_blind(m->c, p))
-                return jobs;
-        run_ms = estimate_run_ms(m->c, p, NULL, &known);
-        if (!known || run_ms >= m->s->horizon_ms)
-                return jobs;
-        slots = (double)jobs * (double)(run_ms > 0 ? run_ms : 1) / (double)m->s->horizon_ms;
-        return slots < 1 ? 1 : slots > (double)jobs ? jobs : (uint64_t)slots;
+/* Sets how long the member, which stands for d->jobs, runs, and how long a new node of each shape takes to
+ * fetch its files. What the provider has put into a machine is not known. Returns how many of the jobs want
+ * to run at a time. */
+static double set_times(struct making *m, const struct part *p, uint32_t member, int64_t *fetch_ms,
+                        struct plan_demand *d)
+{
+        int64_t least = INT64_MAX;
+        struct cost_load load;
+        bool known = false;
+
+        cost_load_of(m->c, p, member, &load);
+        for (size_t i = 0; i < m->s->plan.shape_count; i++) {
+                fetch_ms[i] = cost_load_fetch_by_ms(&load, m->like[i]);
+                if (d->suits[i] && fetch_ms[i] < least)
+                        least = fetch_ms[i];
+        }
+        d->fetch_ms = fetch_ms;
+        d->run_ms = estimate_is_blind(m->c, p) ? 0 : estimate_run_ms(m->c, p, NULL, &known);
+        if (!known) {
+                d->run_ms = 0;
+                return (double)d->jobs;
+        }
+        d->run_ms = d->run_ms > 0 ? d->run_ms : 1;
+        return slots_of(m, d->jobs, d->run_ms + least);
+}
+
+static bool times_alike(int64_t a, int64_t b)
+{
+        int64_t apart = a > b ? a - b : b - a;
+
+        return apart <= 10000 || apart <= (a > b ? a : b) / 4;
+}
+
+/* Returns whether new nodes of all shapes take about as long for the two. */
+static bool data_alike(const struct making *m, const struct plan_demand *a, const struct plan_demand *b)
+{
+        for (size_t i = 0; i < m->s->plan.shape_count; i++)
+                if (a->suits[i] && !times_alike(a->fetch_ms[i], b->fetch_ms[i]))
+                        return false;
+        return true;
 }
 
 static bool alike(const struct making *m, const struct plan_demand *a, const struct plan_demand *b)
 {
         return a->need.cpus == b->need.cpus && a->need.memory_mib == b->need.memory_mib &&
                a->need.disk_kib == b->need.disk_kib && str_eq(a->account, b->account) &&
-               memcmp(a->suits, b->suits, m->s->plan.shape_count * sizeof(bool)) == 0;
+               memcmp(a->suits, b->suits, m->s->plan.shape_count * sizeof(bool)) == 0 && data_alike(m, a, b);
 }
 
 static void defer_class(struct making *m, const struct job_class *k)
@@ -214,49 +257,96 @@ static void defer_class(struct making *m, const struct job_class *k)
                 m->w->left_out += k->idle;
 }
 
-static void demand_add(struct making *m, const struct job_class *k, const struct plan_demand *d)
+/* Adds jobs of the class, of which the member is one. Returns the number of their demand; PLAN_NONE: the
+ * class is deferred, or left out. `joined`: the demand of other jobs of the class, which takes these too if
+ * there is no room for one of their own; PLAN_NONE: they are the first. */
+static size_t demand_add(struct making *m, const struct bucket *b, uint32_t member,
+                         const struct plan_demand *d, double slots, size_t joined)
 {
+        const struct job_class *k = b->job_class;
         struct wishlist *w = m->w;
-        const struct bucket *b = job_class_first_bucket(k);
-        uint64_t first = set_next(&b->idle, 0);
         size_t i = 0;
 
         while (i < w->in.demand_count && !alike(m, &w->demands[i], d))
                 i++;
-        if (m->shared && i == w->in.demand_count && k->account &&
-            k->account->wished.demands == WISHLIST_DEMANDS_OF_ONE) {
-                defer_class(m, k);
-                return;
-        }
-        if (i == WISHLIST_DEMANDS_MAX) {
-                w->left_out += d->jobs;
-                return;
+        if (i == w->in.demand_count &&
+            (i == WISHLIST_DEMANDS_MAX ||
+             (m->shared && k->account && k->account->wished.demands == WISHLIST_DEMANDS_OF_ONE))) {
+                if (joined == PLAN_NONE) {
+                        if (i < WISHLIST_DEMANDS_MAX)
+                                defer_class(m, k);
+                        else
+                                w->left_out += k->idle;
+                        return PLAN_NONE;
+                }
+                i = joined;
         }
         if (i == w->in.demand_count) {
                 bool *own = w->suits + i * (m->s->plan.shape_count + 1);
+                int64_t *fetch_ms = w->fetch_ms + i * (m->s->plan.shape_count + 1);
 
                 memcpy(own, d->suits, m->s->plan.shape_count * sizeof(bool));
+                memcpy(fetch_ms, d->fetch_ms, m->s->plan.shape_count * sizeof(*fetch_ms));
                 w->demands[i] = *d;
                 w->demands[i].suits = own;
-                w->who[i] = (struct wishlist_demand){.request = b->request->id,
-                                                     .member = first == SET_END ? 0 : (uint32_t)first,
-                                                     .owner = str_of(k->owner)};
+                w->demands[i].fetch_ms = fetch_ms;
+                w->who[i] = (struct wishlist_demand){
+                        .request = b->request->id, .member = member, .owner = str_of(k->owner)};
                 w->in.demand_count++;
                 if (k->account)
                         k->account->wished.demands++;
         } else {
+                /* of the group's run times the longest that is known */
+                if (d->run_ms > w->demands[i].run_ms)
+                        w->demands[i].run_ms = d->run_ms;
                 w->demands[i].jobs += d->jobs;
-                w->demands[i].slots += d->slots;
         }
-        w->who[i].classes++;
+        m->slots[i] += slots;
+        return i;
+}
+
+/* The jobs of a class may read different files and run for different times: some of them, spread over its
+ * requests and their members, stand for all. */
+static void add_samples(struct making *m, const struct job_class *k, struct plan_demand *d)
+{
+        MEM_CLEANUP int64_t *fetch_ms = mem_zalloc((m->s->plan.shape_count + 1) * sizeof(*fetch_ms));
+        size_t all = k->buckets.count, count = all < SAMPLES ? all : SAMPLES, joined = PLAN_NONE;
+        uint64_t weight = 0, seen = 0, added = 0;
+
+        for (size_t i = 0; i < count; i++)
+                weight += set_count(
+                        &container_of(k->buckets.nodes[i * all / count], struct bucket, node)->idle);
+        for (size_t i = 0; i < count; i++) {
+                const struct bucket *b = container_of(k->buckets.nodes[i * all / count], struct bucket, node);
+                const struct part *p = request_part_at(b->request, b->part);
+                uint64_t first = set_first(&b->idle), end = b->request->count, idle = set_count(&b->idle),
+                         most = p->inputs ? SAMPLES / count : 1, n = idle < most ? idle : most;
+
+                for (uint64_t j = 0; j < n; j++) {
+                        uint64_t upto;
+
+                        seen += idle * (j + 1) / n - idle * j / n;
+                        upto = (uint64_t)((double)k->idle * (double)seen / (double)weight);
+                        d->jobs = upto - added;
+                        added = upto;
+                        if (d->jobs) {
+                                uint64_t at = set_next(&b->idle, first + (end - first) * j / n);
+                                uint32_t member = (uint32_t)(at == SET_END ? first : at);
+                                double slots = set_times(m, p, member, fetch_ms, d);
+
+                                joined = demand_add(m, b, member, d, slots, joined);
+                                if (joined == PLAN_NONE)
+                                        return;
+                        }
+                }
+        }
 }
 
 static void look_at_class(struct making *m, const struct job_class *k)
 {
         struct core *c = m->c;
-        size_t shapes = m->s->plan.shape_count;
-        MEM_CLEANUP bool *fits = mem_zalloc((shapes + 1) * sizeof(*fits));
-        struct plan_demand d = {.jobs = k->idle, .account = account_of(k), .suits = fits};
+        MEM_CLEANUP bool *fits = mem_zalloc((m->s->plan.shape_count + 1) * sizeof(*fits));
+        struct plan_demand d = {.account = account_of(k), .suits = fits};
         uint64_t before;
         struct need need;
 
@@ -266,14 +356,13 @@ static void look_at_class(struct making *m, const struct job_class *k)
                 m->w->left_out += k->idle;
                 return;
         }
-        before = c->eval.steps_all;
+        before = core_steps(c);
         need_of(c, k, k->ad, m->ads[0], &need);
-        if (k->account)
-                k->account->wished.steps += c->eval.steps_all - before;
-        eval_reset(&c->eval);
         d.need = (struct plan_room){need.cpus, need.memory_mib, need.disk_kib};
-        d.slots = slots_of(m, k, k->idle);
-        demand_add(m, k, &d);
+        add_samples(m, k, &d);
+        if (k->account)
+                k->account->wished.steps += core_steps(c) - before;
+        eval_reset(&c->eval);
 }
 
 static void look_or_leave(struct making *m, const struct job_class *k)
@@ -311,6 +400,13 @@ static void look_at_jobs(struct making *m)
         for (size_t i = 0; i < m->deferred_count; i++)
                 look_or_leave(m, m->deferred[i]);
         free(m->deferred);
+        for (size_t i = 0; i < m->w->in.demand_count; i++) {
+                struct plan_demand *d = &m->w->demands[i];
+
+                d->slots = m->slots[i] < 1                 ? 1
+                           : m->slots[i] < (double)d->jobs ? (uint64_t)m->slots[i]
+                                                           : d->jobs;
+        }
 }
 
 void wishlist_make(struct core *c, const struct wishlist_settings *s, struct wishlist *ret)
@@ -322,12 +418,15 @@ void wishlist_make(struct core *c, const struct wishlist_settings *s, struct wis
         *ret = (struct wishlist){.in = s->plan};
         ret->in.node_count = ret->in.demand_count = 0;
         ret->boot_ms = mem_zalloc((shapes + 1) * sizeof(*ret->boot_ms));
+        ret->fetch_ms = mem_zalloc(WISHLIST_DEMANDS_MAX * (shapes + 1) * sizeof(*ret->fetch_ms));
         ret->suits = mem_zalloc(WISHLIST_DEMANDS_MAX * (shapes + 1) * sizeof(bool));
         ret->demands = mem_zalloc(WISHLIST_DEMANDS_MAX * sizeof(*ret->demands));
         ret->who = mem_zalloc(WISHLIST_DEMANDS_MAX * sizeof(*ret->who));
         ret->shapes = mem_zalloc((shapes + 1) * sizeof(*ret->shapes));
         ret->learned = mem_zalloc((shapes + 1) * sizeof(*ret->learned));
         m.ads = mem_zalloc((shapes + 1) * sizeof(*m.ads));
+        m.slots = mem_zalloc(WISHLIST_DEMANDS_MAX * sizeof(*m.slots));
+        m.like = mem_zalloc((shapes + 1) * sizeof(*m.like));
         for (size_t i = 0; i < shapes; i++)
                 m.ads[i] = s->shapes[i].ad;
         for (size_t at = 0; map_next(c->agents, &at, NULL, &value);)
@@ -338,6 +437,8 @@ void wishlist_make(struct core *c, const struct wishlist_settings *s, struct wis
                 ret->shapes[i].boot_ms = ret->boot_ms[i];
         }
         free(m.ads);
+        free(m.like);
+        free(m.slots);
         ret->in.shapes = ret->shapes;
         ret->in.nodes = ret->nodes;
         ret->in.demands = ret->demands;
@@ -352,6 +453,7 @@ void wishlist_deinit(struct wishlist *w)
         free(w->learned);
         plan_deinit(&w->plan);
         free(w->suits);
+        free(w->fetch_ms);
         free(w->boot_ms);
         free(w->shapes);
         free(w->nodes);

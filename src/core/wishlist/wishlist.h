@@ -4,8 +4,9 @@
  * Jobs want as many places at a time as let them end within the horizon, by their predicted run times; jobs
  * without a prediction want one place each. Jobs that no machine would help are left out: those that wait
  * for a time of day or for units of a limit, placement jobs, and jobs with labelled data, for which nodes
- * are cleared by name. The only change to the core is the time of a node's last job, which is recorded when
- * the node is examined.
+ * are cleared by name. Files are counted as a new machine fetches them, over the links of an agent of its
+ * shape, of the present or the past. The only change to the core is the time of a node's last job, which is
+ * recorded when the node is examined.
  */
 #pragma once
 #include "base/job/owners.h"
@@ -38,7 +39,6 @@ struct wishlist_settings {
 struct wishlist_demand {
         uint64_t request; /* one of the requests of the group */
         uint32_t member;
-        uint32_t classes;
         struct str owner;
 };
 struct wishlist {
@@ -49,6 +49,7 @@ struct wishlist {
         uint64_t left_out;   /* jobs that no machine would help, that suit no shape, or that are beyond the
                                 limits */
         bool *suits;         /* storage for the demands' `suits` */
+        int64_t *fetch_ms;   /* and for their `fetch_ms` */
         int64_t *boot_ms;    /* learned boot time of each shape; 0: not known */
         struct ad **learned; /* ad of an existing agent of each shape; NULL: none */
         struct plan_shape *shapes; /* copy of the given shapes, with boot_ms */

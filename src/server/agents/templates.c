@@ -548,7 +548,7 @@ static void set_place(struct message *m, struct eval *e, const struct ad *ad, Dr
                 while (ad_next(p, &at, &name, &x)) {
                         struct str text = symbols_name(ad_symbols(ad), name);
 
-                        if (p != ad && ad_find_own(ad, name))
+                        if (ad_find(ad, name) != x)
                                 continue; /* the attribute of the nearer ad counts */
                         uint32_t count = resource(e, ad, name, text);
                         char *value = is_word(text) ? word(m, e, ad, name) : NULL;
