@@ -4,15 +4,20 @@
 
 #include "base/mem.h"
 
-#define MICRO 1e6
+#define MICRO      1e6
+#define ANSWER_MAX (8u << 20) /* bytes of an answer */
+#define LINE_MAX   65536u     /* bytes of a line: a few bytes of JSON take hundreds once they are read */
+#define LINES_MAX  (PROVISIONER_INSTANCES_MAX + 1)
 
-static struct str text_of(const json_t *o, const char *key)
+static struct str text_of(struct reading *r, const json_t *o, const char *key)
 {
         const json_t *v = json_object_get(o, key);
+        struct str s;
 
-        return json_is_string(v)
-                       ? str_head(str_make(json_string_value(v), json_string_length(v)), PROVISIONER_TEXT_MAX)
-                       : STR_NONE;
+        if (!json_is_string(v))
+                return STR_NONE;
+        s = str_make(json_string_value(v), json_string_length(v));
+        return arena_str(&r->texts, str_head(s, PROVISIONER_TEXT_MAX));
 }
 
 static void fail_reading(struct reading *r, enum provisioner_result result, struct str why)
@@ -25,13 +30,13 @@ static void fail_reading(struct reading *r, enum provisioner_result result, stru
 
 static void read_error(struct reading *r, const json_t *line)
 {
-        struct str reason = text_of(line, "reason");
+        struct str reason = text_of(r, line, "reason");
 
         fail_reading(r,
                      str_eqz(reason, "capacity")    ? PROVISIONER_NO_CAPACITY
                      : str_eqz(reason, "throttled") ? PROVISIONER_THROTTLED
                                                     : PROVISIONER_FAILED,
-                     text_of(line, "error"));
+                     text_of(r, line, "error"));
 }
 
 static void read_offer(struct reading *r, const json_t *line)
@@ -41,47 +46,59 @@ static void read_offer(struct reading *r, const json_t *line)
 
         MEM_GROW(r->offers, r->offer_cap, r->a.offer_count + 1);
         r->offers[r->a.offer_count++] = (struct provisioner_offer){
-                .shape = text_of(line, "shape"),
+                .shape = text_of(r, line, "shape"),
                 .price_micro = p >= 0 && p < 1e6 ? (int64_t)(p * MICRO + 0.5) : -1,
                 .most = json_is_integer(most) && json_integer_value(most) >= 0 ? json_integer_value(most)
                                                                                : -1,
-                .closed = text_of(line, "closed")};
+                .closed = text_of(r, line, "closed")};
 }
 
 static void read_line(struct reading *r, enum verb verb, const json_t *line)
 {
+        struct str id = STR_NONE;
+
         if (json_object_get(line, "error")) {
                 read_error(r, line);
                 return;
         }
         if (json_is_true(json_object_get(line, "end")))
                 r->ended = true;
-        if (verb == START && text_of(line, "instance").n)
-                r->a.id = text_of(line, "instance");
-        if (verb == LIST && text_of(line, "instance").n && r->a.instance_count < PROVISIONER_INSTANCES_MAX) {
+        if (verb == START || verb == LIST)
+                id = text_of(r, line, "instance");
+        if (verb == START && id.n)
+                r->a.id = id;
+        if (verb == LIST && id.n) {
                 MEM_GROW(r->instances, r->instance_cap, r->a.instance_count + 1);
                 r->instances[r->a.instance_count++] =
-                        (struct provisioner_instance){text_of(line, "instance"), text_of(line, "tag")};
+                        (struct provisioner_instance){id, text_of(r, line, "tag")};
         }
-        if (verb == DESCRIBE && text_of(line, "shape").n && r->a.offer_count < PROVISIONER_INSTANCES_MAX)
+        if (verb == DESCRIBE && json_is_string(json_object_get(line, "shape")))
                 read_offer(r, line);
 }
 
 void answer_read(struct reading *r, enum verb verb, int status, struct str out, struct str errors)
 {
         struct str line, first = errors, rest = errors;
+        size_t lines = 0;
 
+        if (out.n > ANSWER_MAX)
+                fail_reading(r, PROVISIONER_FAILED, STR("its answer is larger than 8 MiB"));
         while (out.n && r->a.result == PROVISIONER_DONE && str_cut(&out, '\n', &line)) {
-                json_t *o = str_trim(line).n ? json_loadb(line.p, line.n, 0, NULL) : NULL;
+                json_t *o;
 
-                if (o) {
-                        MEM_GROW(r->lines, r->line_cap, r->line_count + 1);
-                        r->lines[r->line_count++] = o;
+                if (!str_trim(line).n)
+                        continue;
+                if (++lines > LINES_MAX || line.n > LINE_MAX) {
+                        fail_reading(r, PROVISIONER_FAILED,
+                                     STR("its answer has more than 10001 lines, or one of more than 64 KiB"));
+                        break;
                 }
+                o = json_loadb(line.p, line.n, 0, NULL);
                 if (json_is_object(o))
                         read_line(r, verb, o);
-                else if (str_trim(line).n)
+                else
                         fail_reading(r, PROVISIONER_FAILED, STR("it printed a line that is no JSON object"));
+                json_decref(o);
         }
         if (rest.n)
                 str_cut(&rest, '\n', &first);
@@ -99,9 +116,7 @@ void answer_read(struct reading *r, enum verb verb, int status, struct str out, 
 
 void reading_deinit(struct reading *r)
 {
-        for (size_t i = 0; i < r->line_count; i++)
-                json_decref(r->lines[i]);
-        free(r->lines);
+        arena_deinit(&r->texts);
         free(r->instances);
         free(r->offers);
 }

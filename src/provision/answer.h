@@ -1,9 +1,11 @@
 /* answer: parses the output of a site's provisioner program (drover-provisioner(7)).
  *
  * The program passes on data from a provider, which is not trusted: texts are cut to PROVISIONER_TEXT_MAX,
- * lists to PROVISIONER_INSTANCES_MAX, and an incomplete answer counts as failed.
+ * and an answer counts as failed that is incomplete, too long, or has more than PROVISIONER_INSTANCES_MAX
+ * lines.
  */
 #pragma once
+#include "base/arena.h"
 #include "base/format/json_read.h"
 #include "provision/provisioner.h"
 
@@ -13,8 +15,8 @@ struct reading {
         struct provisioner_answer a; /* its lists are set when answer_read returns */
         struct provisioner_instance *instances;
         struct provisioner_offer *offers;
-        size_t instance_cap, offer_cap, line_count, line_cap;
-        json_t **lines; /* lines that the answer borrows from */
+        size_t instance_cap, offer_cap;
+        struct arena texts; /* of the answer */
         bool ended;
 };
 

@@ -94,6 +94,22 @@ static void exec_list(struct provisioner *p, struct str prefix, provisioner_done
         program_call(p, LIST, &text, fn, arg);
 }
 
+static void write_size(struct json *j, int64_t cpus, int64_t memory_mib, int64_t disk_kib,
+                       int64_t price_micro)
+{
+        json_kint(j, "cpus", cpus);
+        json_kint(j, "memory_mib", memory_mib);
+        json_kint(j, "disk_kib", disk_kib);
+        json_key(j, "price");
+        json_double(j, (double)price_micro / 1e6);
+}
+
+static void write_with(struct json *j, struct str with)
+{
+        json_key(j, "with");
+        json_raw(j, with.n ? with : STR("{}"));
+}
+
 static void exec_start(struct provisioner *p, const struct provisioner_launch *l, provisioner_done_fn *fn,
                        void *arg)
 {
@@ -104,16 +120,11 @@ static void exec_start(struct provisioner *p, const struct provisioner_launch *l
         json_kstr(&j, "tag", l->tag);
         json_kstr(&j, "name", l->name);
         json_kstr(&j, "shape", l->shape);
-        json_kint(&j, "cpus", l->cpus);
-        json_kint(&j, "memory_mib", l->memory_mib);
-        json_kint(&j, "disk_kib", l->disk_kib);
-        json_key(&j, "price");
-        json_double(&j, (double)l->price_micro / 1e6);
+        write_size(&j, l->cpus, l->memory_mib, l->disk_kib, l->price_micro);
         json_kstr(&j, "server", l->addresses);
         json_kstr(&j, "token", l->token);
         json_kstr(&j, "attributes", l->attributes);
-        json_key(&j, "with");
-        json_raw(&j, l->with.n ? l->with : STR("{}"));
+        write_with(&j, l->with);
         end_order(&j);
         program_call(p, START, &text, fn, arg);
         explicit_bzero(text.p, text.n);
@@ -132,12 +143,25 @@ static void exec_stop(struct provisioner *p, struct str id, struct str tag, prov
         program_call(p, STOP, &text, fn, arg);
 }
 
-static void exec_describe(struct provisioner *p, provisioner_done_fn *fn, void *arg)
+static void exec_describe(struct provisioner *p, const struct provisioner_shape *shapes, size_t count,
+                          provisioner_done_fn *fn, void *arg)
 {
         BUF_CLEANUP struct buf text = {0};
         struct json j = {.out = &text};
 
         begin_order(&j, p, DESCRIBE);
+        json_key(&j, "shapes");
+        json_open(&j, '[');
+        for (size_t i = 0; i < count; i++) {
+                json_open(&j, '{');
+                json_kstr(&j, "shape", shapes[i].name);
+                write_size(&j, shapes[i].cpus, shapes[i].memory_mib, shapes[i].disk_kib,
+                           shapes[i].price_micro);
+                json_kint(&j, "machines", shapes[i].machines);
+                write_with(&j, shapes[i].with);
+                json_close(&j, '}');
+        }
+        json_close(&j, ']');
         end_order(&j);
         program_call(p, DESCRIBE, &text, fn, arg);
 }

@@ -308,8 +308,11 @@ static void process_stop(struct provisioner *base, struct str id, struct str tag
         folder_kill(buf_z(&folder), SIGKILL); /* processes started meanwhile are found with the next list */
 }
 
-static void process_describe(struct provisioner *base, provisioner_done_fn *done, void *arg)
+static void process_describe(struct provisioner *base, const struct provisioner_shape *shapes, size_t count,
+                             provisioner_done_fn *done, void *arg)
 {
+        (void)shapes;
+        (void)count;
         answer_new(base, done, arg);
 }
 

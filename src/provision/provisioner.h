@@ -23,6 +23,14 @@ enum provisioner_result {
 struct provisioner_instance {
         struct str id, tag;
 };
+/* A shape of the settings, about which describe asks. */
+struct provisioner_shape {
+        struct str name;
+        struct str with; /* as in provisioner_launch */
+        int64_t cpus, memory_mib, disk_kib;
+        int64_t price_micro; /* as in the settings */
+        uint32_t machines;   /* of this shape, as far as the server knows */
+};
 /* A provider's answer about a shape. */
 struct provisioner_offer {
         struct str shape;
@@ -74,7 +82,9 @@ struct provisioner_kind {
         /* PROVISIONER_DONE: the machine is stopping or gone. */
         void (*stop)(struct provisioner *p, struct str id, struct str tag, provisioner_done_fn *done,
                      void *arg);
-        void (*describe)(struct provisioner *p, provisioner_done_fn *done, void *arg);
+        /* Asks for the present price, quota and capacity of these shapes. */
+        void (*describe)(struct provisioner *p, const struct provisioner_shape *shapes, size_t count,
+                         provisioner_done_fn *done, void *arg);
 };
 struct provisioner { /* first member of every provisioner */
         const struct provisioner_kind *kind;

@@ -98,6 +98,7 @@ def listing(folder, faults, asked):
     if faults.get("half_a_list"):
         return []
     found = [{"instance": m["instance"], "tag": m["tag"]} for m in machines(folder) if m["tag"].startswith(asked["prefix"])]
+    found += [{"instance": f"x-{n}", "tag": f"{asked['prefix']}x.{n}"} for n in range(faults.get("strangers", 0))]
     return found * (2 if faults.get("pages_repeat") else 1) + [{"end": True}]
 
 

@@ -25,6 +25,7 @@ from service_model import Model
 ACCESS, SECRET, REGION = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "test-north-1"
 # before: nothing was done; after: it was done, and nobody is told
 FAULTS = {"RunInstances": ["throttled", "capacity", "cut before", "cut after", "garbage"],
+          "DescribeSpotPriceHistory": ["throttled", "cut before", "garbage"],
           "DescribeInstances": ["throttled", "cut before", "garbage", "half", "slow"],
           "TerminateInstances": ["throttled", "denied", "cut before", "cut after", "garbage"]}
 MODEL = Model("ec2")
@@ -64,6 +65,7 @@ class Sky:
         self.calls, self.wrong, self.injected = [], [], []
         self.faults, self.left, self.random = [], 0, random.Random(0)
         self.boots = True
+        self.spot = {"a": "0.020000", "b": "0.030000"}  # prices in the zones
         os.makedirs(folder, exist_ok=True)
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (Handler,), {"sky": self}))
         self.address = f"http://127.0.0.1:{self.server.server_address[1]}"
@@ -76,7 +78,8 @@ class Sky:
         with self.lock:
             if self.left and self.random.random() < 0.7:
                 self.left -= 1
-                self.injected.append((action, self.random.choice(FAULTS[action])))
+                fresh = [kind for kind in FAULTS[action] if (action, kind) not in self.injected]  # each comes, however few calls there are
+                self.injected.append((action, self.random.choice(fresh or FAULTS[action])))
                 return self.injected[-1][1]
             return next((kind for what, kind in self.faults if what == action), None)
 
@@ -120,6 +123,11 @@ class Sky:
         more = f"<nextToken>{at + self.page}</nextToken>" if at + self.page < len(found) else ""
         return 200, answer("DescribeInstances", f"<reservationSet>{items}</reservationSet>{more}")
 
+    def prices(self, words):
+        items = "".join(f"<item><instanceType>{words['InstanceType.1']}</instanceType><availabilityZone>{zone}</availabilityZone><spotPrice>{price}</spotPrice></item>"
+                        for zone, price in self.spot.items() if words.get("AvailabilityZone", zone) == zone)
+        return 200, answer("DescribeSpotPriceHistory", f"<spotPriceHistorySet>{items}</spotPriceHistorySet><nextToken/>")
+
     def end(self, instance):
         with self.lock:
             known = self.instances.pop(instance, None)
@@ -143,7 +151,9 @@ class Sky:
         if action == "TerminateInstances":
             self.power_off(words["InstanceId.1"])
             return self.pass_on(words) if self.behind else self.end(words["InstanceId.1"])
-        return self.pass_on(words) if self.behind else self.describe(words)
+        if self.behind:
+            return self.pass_on(words)
+        return self.prices(words) if action == "DescribeSpotPriceHistory" else self.describe(words)
 
     # -- machines: the shape's settings say @HOME@ where a machine has its folder
 

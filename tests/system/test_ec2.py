@@ -75,6 +75,24 @@ def test_calls(sky):
     assert sky.wrong == []
 
 
+@pytest.mark.skipif(MOTO is not None, reason="moto's spot prices are random")
+def test_the_spot_market(sky):
+    """What a spot machine may cost now; a market that asks more than the shape's price is closed."""
+    def describe(*shapes):
+        return call(sky, "describe", {"call": "describe", "shapes": [{"shape": "s", "cpus": 2, "price": 0.05, "machines": 0, "with": w} for w in shapes]})[1]
+    assert describe({"type": "m6i.large"}, {"spot": True}) == []  # on demand; of a template whose type is not known
+    assert describe({"type": "m6i.large", "spot": True}) == [{"shape": "s", "price": 0.036}]
+    assert describe({"type": "m6i.large", "spot": True, "zone": "a"}) == [{"shape": "s", "price": 0.024}]
+    assert describe({"type": "m6i.large", "spot": True, "spot_price": "0.04"}) == []  # what the admin pays is what is paid
+    sky.spot["b"] = "0.045"
+    assert describe({"type": "m6i.large", "spot": True}) == [{"shape": "s", "price": 0.05}]
+    sky.spot["b"] = "0.06"
+    said, = describe({"type": "m6i.large", "spot": True})
+    assert said == {"shape": "s", "closed": "the spot market asks 0.06 for m6i.large, and at most 0.05 is paid"}
+    sky.spot.clear()
+    assert describe({"type": "m6i.large", "spot": True}) == [] and sky.wrong == []
+
+
 def test_answers_that_are_errors(sky):
     sky.boots = False
     for kind, reason in (("throttled", "throttled"), ("capacity", "capacity")):

@@ -1,11 +1,14 @@
 """Agents as jobs of somebody else's cluster: drover glidein, on a real Slurm and a real Grid Engine."""
+import json
 import os
 import re
 import subprocess
+import uuid
 
 import pytest
 
 import agents
+import users
 from drover import free_port, processes, sh, wait_until
 
 pytest_plugins = ["batch_systems"]
@@ -161,6 +164,27 @@ provisioners:
     wait_until(lambda: set(node_states(instance).values()) == {"retired"})
     wait_until(lambda: not alpha.jobs())
     wait_until(lambda: instance.json("queue")["requests"] == [])
+
+
+def test_a_name_of_a_user_s_is_no_machine(instance, build):
+    """Machines are told by the names of requests, which every user may give: those of others are neither listed nor removed."""
+    instance.server()
+    os.chmod(instance.dir, 0o755)
+    for folder in (instance.base, os.path.dirname(instance.base)):
+        os.chmod(folder, 0o711)
+    program = os.path.join(os.path.dirname(build), "dist", "provisioners", "glidein")
+    values = {"Cmd": "/bin/true", "JobBatchName": "drover.x.n.1", "JobUniverse": 5}
+    theirs = users.as_user(users.ONE, lambda: instance.api("POST", "/v1/requests", {"uuid": str(uuid.uuid4()), "parts": [{"values": values}]}))["id"]
+    ours = instance.submit(sh("true", batch_name="drover.x.n.2"))
+
+    def call(verb, **asked):
+        return subprocess.run([program, "--dir", instance.dir, verb], input=json.dumps(asked) + "\n", text=True, env=instance.env, check=True,
+                              stdout=subprocess.PIPE).stdout.splitlines()
+
+    assert list(map(json.loads, call("list", prefix="drover.x."))) == [{"instance": str(ours), "tag": "drover.x.n.2"}, {"end": True}]
+    for number, tag in ((theirs, "drover.x.n.1"), (ours, "drover.x.n.2")):
+        call("stop", instance=str(number), tag=tag)
+    assert [r["id"] for r in instance.json("queue")["requests"]] == [theirs]
 
 
 def test_wrong_calls_are_told(instance):

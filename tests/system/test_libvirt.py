@@ -43,6 +43,11 @@ elif verb == "destroy":
 elif verb == "undefine":
     domain(words[1])
     del state["domains"][words[1]]
+elif verb == "nodeinfo":
+    print("CPU(s):              16\nMemory size:         16777216 KiB")
+elif verb == "dominfo":
+    memory = re.search("unit='MiB'>([0-9]+)<", domain(words[1])["xml"]).group(1)
+    print(f"State:          running\nMax memory:     {int(memory) << 10} KiB\nUsed memory:    1024 KiB")
 elif verb == "domstate":
     print(domain(words[2])["state"])
 elif verb == "dumpxml":
@@ -111,6 +116,15 @@ def test_a_machine_from_start_to_stop(sky):
     assert set(state(sky)["domains"]) == {"drover.other.n.1"}
     assert set(state(sky)["volumes"]) == {"base", "drover.other.n.1-disk", "drover.other.n.1-seed"}
     assert b"secret" not in (sky / "calls").read_bytes()
+
+
+def test_how_many_fit(sky):
+    """Into the host's memory, beside the domains that run; a shape may give its machines more than their agents offer."""
+    shapes = [{"shape": name, "cpus": 2, "memory_mib": 2048, "machines": 1, "with": shape} for name, shape in (("a", {}), ("b", {"memory_mib": 12000}), ("c", {"memory_mib": 20000}))]
+    call(sky, "start", launch("drover.one.n.1", image="base"))
+    call(sky, "start", launch("drover.one.n.2", image="base"))
+    call(sky, "stop", {"instance": "drover.one.n.2", "tag": "drover.one.n.2"})
+    assert [(o["shape"], o["most"]) for o in call(sky, "describe", {"shapes": shapes})[1]] == [("a", 8), ("b", 2), ("c", 1)]
 
 
 def test_what_is_left_of_a_machine(sky):

@@ -107,7 +107,7 @@ def test_claims_of_machines(tmp_path):
 class Nova(http.server.BaseHTTPRequestHandler):
     """Keystone and Nova, with pages of two servers."""
 
-    servers, fault, seen = {}, None, []
+    servers, fault, seen, paths, elsewhere = {}, None, [], [], None
 
     def log_message(self, *args):  # nothing on the terminal
         pass
@@ -133,6 +133,7 @@ class Nova(http.server.BaseHTTPRequestHandler):
             self.say(202, {"server": {"id": name}})
 
     def allowed(self):
+        self.paths.append(self.path)
         if self.headers["x-auth-token"] != "t":
             self.say(401, {})
         return self.headers["x-auth-token"] == "t"
@@ -140,7 +141,14 @@ class Nova(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         if not self.allowed():
             return
+        if self.elsewhere:
+            self.say(302, None, {"Location": self.elsewhere})
+            return
         query = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)
+        if self.path == "/nova/v2.1/limits":
+            self.say(200, {"limits": {"rate": [], "absolute": {"maxTotalInstances": 10, "totalInstancesUsed": 6, "maxTotalCores": 20, "totalCoresUsed": 13,
+                                                               "maxTotalRAMSize": -1, "totalRAMUsed": 99999}}})
+            return
         names = sorted(self.servers)
         at = names.index(query["marker"][0]) + 1 if "marker" in query else 0
         more = [{"rel": "next", "href": f"http://elsewhere.example{self.path.split('?')[0]}?limit=2&marker={names[at + 1]}"}] if at + 2 < len(names) else []
@@ -164,7 +172,7 @@ class Nova(http.server.BaseHTTPRequestHandler):
 
 def test_openstack(tmp_path):
     """Logged in by an application credential; lists in pages, by tag; starts with user data; errors are told by their kind."""
-    nova = type("Handler", (Nova,), {"servers": {}, "seen": []})
+    nova = type("Handler", (Nova,), {"servers": {}, "seen": [], "paths": []})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), nova)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     (tmp_path / "credential").write_text("id = me\nsecret = s3cret\n")
@@ -178,6 +186,8 @@ def test_openstack(tmp_path):
         script = base64.b64decode(nova.seen[0]["user_data"]).decode()
         assert "'secret'\"'\"'token'" in script and "169.254.169.254" in script and "exec drover-agent --dir /var/lib/drover-agent" in script
         nova.servers[started[0]]["status"] = "DELETED"
+        shapes = [{"shape": f"c{n}", "cpus": n, "memory_mib": 1024, "machines": 2, "with": shape} for n in (1, 2, 8)]
+        assert [(o["shape"], o["most"]) for o in call("openstack", "describe", {"shapes": shapes}, *options)[1]] == [("c1", 6), ("c2", 5), ("c8", 2)]
         said = call("openstack", "list", {"prefix": "d."}, *options)[1]
         assert said == [{"instance": i, "tag": f"d.n.{n}"} for n, i in enumerate(started)][1:] + [{"end": True}]
         assert call("openstack", "stop", {"instance": started[1], "tag": "d.n.1"}, *options) == (0, [], "")
@@ -188,6 +198,10 @@ def test_openstack(tmp_path):
             assert call("openstack", "start", launch("d.n.9", **shape), *options)[1][0]["reason"] == reason
         nova.fault = None
         assert "with" in call("openstack", "start", launch("d.n.9"), *options)[2]
+        nova.elsewhere = f"http://127.0.0.1:{server.server_address[1]}/elsewhere"  # where the token would be let in
+        assert "302" in call("openstack", "list", {"prefix": "d."}, *options)[1][0]["error"]
+        assert "/elsewhere" not in nova.paths
+        nova.elsewhere = None
         (tmp_path / "credential").write_text("id = me\nsecret = wrong\n")
         assert "requires authentication" in call("openstack", "list", {"prefix": "d."}, *options)[1][0]["error"]
         (tmp_path / "credential").write_text("")

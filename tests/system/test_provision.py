@@ -202,7 +202,7 @@ provisioners:
         wait_until(lambda: not [n for n in nodes(instance) if n["state"] != "retired"], 120)
         wait_until(lambda: not self.machines(), 120)
         wait_until(lambda: plan(instance)["provisioners"][0]["instances"] == 0, 120)
-        assert not processes(self.folder)
+        wait_until(lambda: not processes(self.folder))  # a list may be asked for just now
 
     def power_off(self):
         for one in self.machines():
@@ -262,6 +262,23 @@ def test_a_list_names_a_machine_twice(instance, sky):
     sky.all_gone()
 
 
+def test_a_list_of_machines_that_nobody_wants(instance, sky):
+    """All are asked to stop, a few at a time: each stop is a process of the server's."""
+    sky.faults(strangers=40, slow_stop=1)
+    instance.server()
+    most = 0
+
+    def all_asked():
+        nonlocal most
+        most = max(most, len(processes(f"{sky.folder}\0stop")))
+        return len({c["instance"] for c in sky.calls("stop")}) == 40
+
+    wait_until(all_asked, 120)
+    assert 0 < most <= 8
+    sky.faults()
+    sky.all_gone()
+
+
 def test_a_machine_vanishes(instance, sky):
     """Its job goes back as soon as lists show that it is gone, long before a lease ends, and runs on another."""
     instance.server()
@@ -289,6 +306,20 @@ def test_the_next_best_shape(instance, sky):
     assert ran(lines) == 2
     assert {c["shape"] for c in sky.calls("start")} == {"small", "wide"}
     sky.all_gone()
+
+
+def test_the_plan_says_how_long(instance, sky):
+    """How long a job's files take at a new machine, whose links nobody has measured, and when the jobs will have ended."""
+    sky.faults(garbage=True)  # nothing is started, because nobody knows what there is
+    instance.server()
+    request = instance.submit(sh("true", transfer_input_files="https://far.example/f", request_cpus=1, queue="queue 2", **{
+        "+TransferInputSizes": '"125000000"', "+ExpectedRunTime": 30}))
+    wish, = plan(instance)["wishes"]
+    assert (wish["request"], wish["jobs"], wish["fetch_ms"]) == (request, 2, 10050)
+    assert wish["lasts_ms"] >= 40050
+    assert "each of which fetches files there for 10s; they end in about " in instance.cli("nodes", "plan")
+    instance.cli("rm", str(request))
+    assert not sky.machines()
 
 
 def test_what_a_program_is_given(instance, sky):
@@ -319,8 +350,8 @@ def test_what_is_being_stopped_still_costs(instance, sky):
     instance.write("go", "")
     instance.wait(first)
     wait_until(lambda: nodes(instance, "retired"), 60)
-    wait_until(lambda: len(sky.calls("start")) == 2, 60)
-    assert sky.calls("stop") and [m["shape"] for m in sky.machines()] == ["wide"]
+    wait_until(lambda: [m["shape"] for m in sky.machines()] == ["wide"], 60)
+    assert sky.calls("stop") and len(sky.calls("start")) == 2
     sky.faults()
     instance.wait(second)
     sky.all_gone()

@@ -18,6 +18,7 @@
 #define PLAN_MAX_MS  5000
 #define PLAN_SHARE   50 /* plans take at most this fraction (1/PLAN_SHARE) of the time */
 #define STARTS_MAX   8u /* starts in progress at one provisioner */
+#define STOPS_MAX    8u /* stops in progress at one provisioner, each of which may be a process */
 #define MISSING_MAX  3u /* number of lists without the instance after which it counts as gone */
 
 #define CLOSED_MAX   6u /* doublings of the pause */
@@ -36,7 +37,8 @@ struct driver {
         size_t number;
         bool listing, listed, describing;
         int64_t list_due_ms, describe_due_ms, quiet_until_ms; /* steady clock */
-        unsigned starting;
+        unsigned starting, stopping;
+        bool stops_wait; /* for others to be answered; a list then asks for them again */
         size_t instances, unwanted;
         size_t strangers;        /* unwanted instances without a record; the others count by their records */
         int64_t strangers_micro; /* their cost for an hour */
@@ -135,13 +137,18 @@ static void on_stop(void *arg, const struct provisioner_answer *a)
 
         if (st)
                 st->asked = false;
+        if (--x->d->stopping == 0 && x->d->stops_wait) {
+                x->d->stops_wait = false;
+                x->d->list_due_ms = 0;
+        }
         if (a->result != PROVISIONER_DONE && !x->d->all->closing)
                 driver_failed(x->d, "stop", a);
         free(x->key);
         free(x);
 }
 
-/* Requests the stop, unless that was done a moment ago. */
+/* Requests the stop, unless that was done a moment ago, or too many are in progress: a list may name
+ * thousands of instances that nobody wants. */
 static void instance_stop(struct driver *d, struct str id, struct str tag)
 {
         BUF_CLEANUP struct buf key = {0};
@@ -158,6 +165,10 @@ static void instance_stop(struct driver *d, struct str id, struct str tag)
         st->seen = true;
         if (st->asked || now < st->due_ms)
                 return;
+        if (d->stopping == STOPS_MAX) {
+                d->stops_wait = true;
+                return;
+        }
         if (st->tries++ == STOPS_WARN)
                 log_warn("msg=\"an instance does not go, and costs: look at it\" provisioner=%s "
                          "instance=\"%s\" "
@@ -166,6 +177,7 @@ static void instance_stop(struct driver *d, struct str id, struct str tag)
         for (unsigned i = 1; i < st->tries && pause < STOP_MAX_MS; i++)
                 pause *= 2;
         st->asked = true;
+        d->stopping++;
         st->due_ms = now + pause;
         x = mem_new(struct stop_call);
         *x = (struct stop_call){d, buf_take(&key)};
@@ -370,7 +382,7 @@ static void on_list(void *arg, const struct provisioner_answer *a)
         struct names names;
 
         d->listing = false;
-        if (d->list_due_ms) /* 0: a node was retired meanwhile */
+        if (d->list_due_ms) /* 0: a node was retired, or stops were answered, meanwhile */
                 d->list_due_ms = clock_boot_ms() + d->config->poll_ms;
         if (p->closing || turn_full(p->s->turn))
                 return;
@@ -392,6 +404,39 @@ static void on_list(void *arg, const struct provisioner_answer *a)
 }
 
 /* ---- shapes as the provider describes them */
+
+struct asked {
+        const struct driver *d;
+        struct provisioner_shape v[CONFIG_SHAPES_MAX];
+        size_t n;
+};
+
+static void count_machine(void *arg, const struct core_node *n)
+{
+        struct asked *x = arg;
+
+        for (size_t i = 0; n->provisioned && n->state != NODE_RETIRED && i < x->n; i++)
+                x->v[i].machines += str_eq(n->instance.shape, x->v[i].name) &&
+                                    str_eqz(n->instance.provisioner, x->d->config->name);
+}
+
+/* The shapes of the driver, with the machines that there are. */
+static void asked_make(const struct driver *d, struct asked *ret)
+{
+        const struct config_provision *c = config_of(d->all);
+
+        *ret = (struct asked){.d = d};
+        for (size_t i = 0; i < c->shape_count; i++)
+                if (c->shapes[i].provisioner == d->number)
+                        ret->v[ret->n++] = (struct provisioner_shape){
+                                .name = str_of(c->shapes[i].name),
+                                .with = str_of(c->shapes[i].with ? c->shapes[i].with : ""),
+                                .cpus = c->shapes[i].cpus,
+                                .memory_mib = c->shapes[i].memory_mib,
+                                .disk_kib = c->shapes[i].disk_kib,
+                                .price_micro = c->shapes[i].price_micro};
+        core_nodes(d->all->s->core, count_machine, ret);
+}
 
 static void on_describe(void *arg, const struct provisioner_answer *a)
 {
@@ -550,12 +595,19 @@ static char *name_find(struct provision *p, const struct driver *d, const struct
         return NULL;
 }
 
-static int token_new(struct provision *p, const struct driver *d, const char *name, struct token *t,
-                     struct buf *ret_text, struct err *err)
+/* Makes the token of a machine, whose agent may offer the shape's processors, and a quarter more than its
+ * memory: providers count memory differently. */
+static int token_new(struct provision *p, const struct driver *d, const struct config_shape *shape,
+                     const char *name, struct token *t, struct buf *ret_text, struct err *err)
 {
+        BUF_CLEANUP struct buf most = {0};
         struct access *a = p->s->access;
         int64_t now = clock_wall_ms();
+        int r;
 
+        if (shape->cpus > 0 && shape->memory_mib > 0)
+                buf_printf(&most, "Cpus=%lld,Memory=%lld", (long long)shape->cpus,
+                           (long long)(shape->memory_mib + shape->memory_mib / 4));
         *t = (struct token){.kind = TOKEN_AGENT,
                             .limited = true,
                             .uses_left = 1,
@@ -567,9 +619,12 @@ static int token_new(struct provision *p, const struct driver *d, const char *na
                                                              : ""),
                             .tags = str_of(d->config->tags ? d->config->tags : ""),
                             .owners = str_of(d->config->owners ? d->config->owners : ""),
-                            .labels = str_of(d->config->labels ? d->config->labels : "")};
+                            .labels = str_of(d->config->labels ? d->config->labels : ""),
+                            .most = buf_view(&most)};
         token_make(t, str_of(ca_fingerprint(a->ca)), ret_text);
-        return tokens_add(a->tokens, t, turn_batch(p->s->turn), err);
+        r = tokens_add(a->tokens, t, turn_batch(p->s->turn), err);
+        t->most = STR_NONE;
+        return r;
 }
 
 static void launch(struct provision *p, size_t shape, struct str account)
@@ -596,7 +651,7 @@ static void launch(struct provision *p, size_t shape, struct str account)
                                  .shape = shape,
                                  .price_micro = price};
         x->name = name_find(p, d, c);
-        if (!x->name || token_new(p, d, x->name, &token, &x->token, &err) != 0) {
+        if (!x->name || token_new(p, d, c, x->name, &token, &x->token, &err) != 0) {
                 if (x->name)
                         log_warn("msg=\"no token for a node\" name=%s why=\"%s\"", x->name, err.text);
                 start_free(x);
@@ -833,9 +888,12 @@ static void driver_tick(struct driver *d)
                 d->p->kind->list(d->p, str_of(d->all->prefix), on_list, d);
         }
         if (!d->describing && now >= d->describe_due_ms) {
+                struct asked x;
+
                 d->describing = true;
                 d->describe_due_ms = now + DESCRIBE_MS;
-                d->p->kind->describe(d->p, on_describe, d);
+                asked_make(d, &x);
+                d->p->kind->describe(d->p, x.v, x.n, on_describe, d);
         }
 }
 
