@@ -193,9 +193,9 @@ static void hide_folders(struct agent *a)
         const char *folders[CONFIG_LIST_MAX + 1];
         size_t n = 0;
 
-        for (; n < c->hide.n; n++)
+        for (; c->paths && n < c->hide.n; n++)
                 folders[n] = c->hide.v[n];
-        folders[n++] = c->dir;
+        folders[n++] = c->paths ? c->dir : "/";
         if (!a->users_path)
                 a->hidden = hidden_new(folders, n);
 }

@@ -127,11 +127,13 @@ struct run_spec {
         struct run_delegation delegation;
 };
 
-/* Room of a queue that is reserved for certain jobs from start_ms to end_ms (Unix time). */
+/* Room of a queue that is reserved for certain jobs, or for maintenance, from start_ms to end_ms (Unix time).
+ */
 struct run_reservation {
         uint64_t id;
         int64_t start_ms, end_ms;
         uint64_t cpus;
+        bool maintenance; /* no job runs in the queue then; cpus is 0 */
 };
 
 enum run_state { RUN_WAITING, RUN_RUNNING, RUN_ENDED, RUN_FAILED, RUN_LOST };

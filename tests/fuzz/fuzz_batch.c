@@ -47,7 +47,8 @@ static size_t answer(const struct batch_system *s, struct str text)
         json_skim_take(&skim, str_head(text, text.n / 2));
         json_skim_take(&skim, str_skip(text, text.n / 2));
         json_skim_deinit(&skim);
-        s->capacity_read(&none, buf_view(&a.out), &capacity);
+        if (s->capacity_read)
+                s->capacity_read(&none, buf_view(&a.out), &capacity);
         s->status_read(buf_view(&a.out), take, &sum);
         sum += s->refused(1, buf_view(&a.errors));
         buf_deinit(&a.out);
@@ -58,10 +59,11 @@ static size_t answer(const struct batch_system *s, struct str text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         static const struct batch_system *const systems[] = {
-                &batch_slurm,    &batch_gridengine, &batch_exec,      &batch_pbs,
-                &batch_htcondor, &batch_slurm_rest, &batch_kubernetes};
+                &batch_slurm,    &batch_gridengine, &batch_exec,       &batch_pbs,
+                &batch_htcondor, &batch_slurm_rest, &batch_kubernetes, &batch_arc};
         const struct batch_settings none = {NULL, 0};
         struct run_capacity capacity = {0};
+        enum batch_phase phase = BATCH_UNFIT;
         BUF_CLEANUP struct buf native = {0};
         uint64_t when;
         size_t sum = 0;
@@ -92,7 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 break;
         case 'e':
                 if (s->explained)
-                        sum += s->explained(out).n;
+                        sum += s->explained(out, &phase).n;
                 break;
         case 'w':
                 if (s->when_said)

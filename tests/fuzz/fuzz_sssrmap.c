@@ -50,7 +50,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (sssrmap_read(text, schema, &m, &err) == 0) {
                 sssrmap_is_signed(&m, STR("0123456789abcdef"));
                 if (m.request)
-                        read_all(&m);
+                        do
+                                if (sssrmap_request(&m, &err) == 0)
+                                        read_all(&m);
+                        while (sssrmap_next(&m));
         }
         sssrmap_deinit(&m);
         if (size < 60000)

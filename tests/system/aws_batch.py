@@ -244,7 +244,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def _say(self, status, said, fault=None):
         text = json.dumps(said).encode()
-        text = b"<html>" if fault == "garbage" else text[:len(text) // 2] if fault == "half" else text
+        text = {"garbage": b"<html>", "half": text[:len(text) // 2], "empty": b"{}"}.get(fault, text)
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(text)))

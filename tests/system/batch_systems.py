@@ -7,6 +7,7 @@ import tempfile
 
 import pytest
 
+from arex import Arex
 from aws_batch import AwsBatch
 from drover import wait_until
 from exec_runner import Processes
@@ -177,3 +178,23 @@ def aws_batch(request):
         one.stop()
         shutil.rmtree(folder, ignore_errors=True)
         assert not one.wrong
+
+
+@pytest.fixture(scope="module")
+def computing_element():
+    """ARC's A-REX."""
+    folder = tempfile.mkdtemp(prefix="drover-arex-")  # its jobs are another user's
+    one = Arex(folder)
+    try:
+        yield one.start()
+    finally:
+        one.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def arex(computing_element):
+    if not computing_element.answers():
+        computing_element.start()
+    yield computing_element
+    wait_until(computing_element.emptied, every=0.5)

@@ -118,6 +118,7 @@ class Kubernetes:
         self.down = self.closed = self.ended = False
         self.tainted, self.limit, self.quota = False, None, None
         self.faults, self.wrong, self.requests, self.token, self.made = [], [], [], "secret-token", 0
+        self.number, self.last = 1, "[]"
         self.refused = {"KubernetesImage": "forbidden/image"}, "denied the request"
         self._certify()
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (Handler,), {"cluster": self}))
@@ -314,6 +315,14 @@ class Kubernetes:
         ready = self._ready(job)
         return {"metadata": job["metadata"], "spec": job["spec"], "status": {**job["status"], **({"active": 1, "ready": ready} if ready else {})}}
 
+    def version(self):
+        """That of the list of Jobs: a number that grows with each change."""
+        with self.lock:
+            last = json.dumps([self.job_item(j) for j in self.job_objects.values()])
+            self.number += last != self.last
+            self.last = last
+            return self.number
+
     def nodes(self):
         return [{"metadata": {"name": name}, "spec": {**({"unschedulable": True} if self.closed else {}),
                                                       **({"taints": [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]} if self.tainted else {})},
@@ -365,7 +374,19 @@ class Kubernetes:
         if path not in lists or query != lists[path][1]:
             raise Refused(404, "NotFound", f"the server could not find the requested resource: {path} {query}")
         kind, _, items = lists[path]
-        return {"kind": kind, "apiVersion": "v1", "metadata": {"resourceVersion": "7"}, "items": items()}
+        return {"kind": kind, "apiVersion": "v1", "metadata": {"resourceVersion": str(self.version()) if path == jobs else "7"}, "items": items()}
+
+    def watch(self, query, say):
+        """Says a document for each change of a Job since the version that is asked for."""
+        end = time.monotonic() + int(query.pop("timeoutSeconds"))
+        seen = int(query.pop("resourceVersion"))
+        if query != {"watch": "true", "labelSelector": "app.kubernetes.io/managed-by=drover"}:
+            raise Refused(400, "BadRequest", f"a watch of {query}")
+        while time.monotonic() < end and not self.ended and not self.down:
+            if self.version() != seen:
+                seen = self.version()
+                say(json.dumps({"type": "MODIFIED", "object": {"kind": "Job", "metadata": {"resourceVersion": str(seen)}}}) + "\n")
+            time.sleep(0.02)
 
     def fault(self, method, path):
         """A fault is (method, a part of the path, what, how often)."""
@@ -397,7 +418,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if cluster.down:
             self._cut()
             return
-        fault = cluster.fault(self.command, url.path)
+        fault = cluster.fault(self.command, url.path + ("?watch" if "watch=" in url.query else ""))
         if fault == "cut before":
             self._cut()
             return
@@ -408,6 +429,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 raise Refused(fault, {429: "TooManyRequests", 403: "Forbidden"}.get(fault, "InternalError"), "the server is not well today")
             body = json.loads(data) if data else None
             query = dict(urllib.parse.parse_qsl(url.query, strict_parsing=bool(url.query)))
+            if "watch" in query:
+                self._watch(query, fault)
+                return
             status, answer = cluster.answer(self.command, url.path, query, self.headers.get("content-type"), body)
         except Refused as e:
             status, reason, message, *details = e.args
@@ -426,6 +450,22 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def _cut(self):
         self.close_connection = True
         self.connection.shutdown(socket.SHUT_RDWR)
+
+    def _watch(self, query, fault):
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        if fault == "expired":
+            self._chunk(json.dumps({"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired"}}) + "\n")
+        elif fault:
+            self._chunk("<html>" if fault == "garbage" else '{"type": "MODIF')
+        else:
+            self.cluster.watch(query, self._chunk)
+        self._chunk("")
+
+    def _chunk(self, text):
+        self.wfile.write(f"{len(text):x}\r\n{text}\r\n".encode())
 
     def _say(self, status, text):
         self.send_response(status)

@@ -41,8 +41,11 @@ class LoginNode(Sftp):
                 os.kill(pid, signal.SIGKILL)
 
     def with_tools(self, folder):
-        """Sessions that begin from now on find these programs first."""
+        """Sessions find these programs first, those of a connection that is kept, too."""
         self.cut()
+        for pid in processes(os.path.dirname(self.base), "ssh"):  # a client that keeps a connection shows its socket only
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         with open(os.path.join(self.base, "sshd_config"), "a", encoding="utf-8") as f:
             f.write(f"SetEnv PATH={folder}:{os.environ['PATH']}\n")
         self.start()

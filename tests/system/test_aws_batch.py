@@ -57,7 +57,7 @@ def test_members_of_an_array(aws_batch):
     assert ask(aws_batch.settings, "past", natives=[f"{second}[2]"])[1][0]["state"] == "cancelled"
 
 
-@pytest.mark.parametrize("fault", ["cut after", "cut before", 429, 500, "garbage", "half"])
+@pytest.mark.parametrize("fault", ["cut after", "cut before", 429, 500, "garbage", "half", "empty"])
 def test_a_submission_without_an_answer(instance, aws_batch, fault):
     """It is found by its name, or made again: the job runs once."""
     instance.server()

@@ -65,6 +65,48 @@ def test_lists_that_fail_end_nothing(drive, kubernetes):
     assert kubernetes.made == 1 and not d.lines("lost")
 
 
+def lists_and_watches(kubernetes):
+    """What was asked about Jobs, in order."""
+    with kubernetes.lock:
+        return [path.rsplit("/", 1)[1] for method, path in kubernetes.requests if method == "GET" and path.endswith(("/jobs", "?watch"))]
+
+
+def test_a_watch_replaces_lists(drive, kubernetes):
+    """While nothing changes there is no list for several times `poll`; a change brings one."""
+    d = drive.start()
+    d.say(f"submit 1 echo up >up; {until('go')}")
+    d.wait("running 1")
+    wait_until(lambda: kubernetes.jobs() == [[kubernetes.jobs()[0][0], "running"]])
+
+    def quiet():
+        """The nodes were asked for again, which is done every five seconds, and no list of Jobs since the watch."""
+        with kubernetes.lock:
+            paths = [path for _, path in kubernetes.requests]
+        at = max((i for i, path in enumerate(paths) if path.endswith(("/jobs", "?watch"))), default=0)
+        return paths[at].endswith("?watch") and paths[at:].count("/api/v1/nodes") >= 2
+    wait_until(quiet)
+    before = len(lists_and_watches(kubernetes))
+    kubernetes.evict(kubernetes.jobs()[0][0])
+    d.wait("lost 1")
+    assert lists_and_watches(kubernetes)[before] == "jobs"
+
+
+@pytest.mark.parametrize("what", ["expired", "half", 403])
+def test_watches_that_fail(drive, kubernetes, what):
+    """Lists go on, and say what has become of the tasks."""
+    kubernetes.faults = [("GET", "?watch", what, 1000)]
+    d = drive.start()
+    d.say(f"submit 1 {until('go')}")
+    d.wait("running 1")
+    seen = len(lists_and_watches(kubernetes))
+    wait_until(lambda: lists_and_watches(kubernetes)[seen:].count("jobs") > 3)
+    assert "jobs?watch" in lists_and_watches(kubernetes)
+    with open(d.path(1, "go"), "w", encoding="utf-8"):
+        pass
+    d.wait("ended 1 code=0")
+    assert kubernetes.made == 1 and not d.lines("lost")
+
+
 def test_who_is_believed(drive, kubernetes):
     """A server that another authority has signed for is told nothing, not even the token; a token that is no good is named."""
     drive.settings["ca_file"] = os.path.join(kubernetes.folder, "other.pem")
@@ -216,7 +258,7 @@ def test_the_manifest(instance):
     p = subprocess.run([instance.program("drover-agent"), "--config", path], env=instance.env, capture_output=True, text=True, timeout=90, check=False)
     assert "no certificate yet, and no token" in p.stdout + p.stderr or instance.base + "/none" in p.stdout + p.stderr
     rules = {verb for rule in objects["Role"]["rules"] for verb in rule["verbs"] if "jobs" in rule["resources"]}
-    assert rules == {"create", "patch", "get", "list", "delete"}
+    assert rules == {"create", "patch", "get", "list", "watch", "delete"}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can run jobs of several users")

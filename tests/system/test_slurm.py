@@ -492,6 +492,31 @@ def test_two_queues_of_one_cluster(instance, alpha):
     assert sorted(instance.read("ran").split()) == ["main", "short"]
 
 
+SIMULATED = """<job simulateSubmission="true" maxFilesPerProcess="1" maxMemory="20" maxWallTime="3">
+<command>cat `cat $FILELIST`; echo $JOBINDEX $INPUTFILECOUNT; echo wrong >&amp;2</command><shell>sh</shell>
+<stdout URL="file:{work}/$JOBID.out"/><stderr URL="file:{work}/$JOBID.err"/><input URL="file:{work}/data/*"/></job>
+"""
+
+
+def test_scripts_of_a_simulated_submit(instance, alpha):
+    """They ask Slurm for what the description does, and run there."""
+    instance.server()
+    for i in range(2):
+        instance.write(f"data/f{i}", f"<{i}>\n")
+    instance.write("job.xml", SIMULATED.format(work=instance.work))
+    instance.cli("submit", "job.xml")
+    scripts = sorted(glob.glob(os.path.join(instance.work, "sched*.sh")))
+    assert len(scripts) == 2
+    for n, path in enumerate(scripts):
+        job = alpha.tool("sbatch", "--parsable", "--chdir", instance.base, path).strip()
+        shown = alpha.tool("scontrol", "show", "job", job)
+        uuid = os.path.basename(path)[len("sched"):].split("_")[0]
+        assert f"JobName=sums_{uuid[:8]}_{n}" in shown and "TimeLimit=00:03:00" in shown and f"StdOut={instance.work}/{uuid}_{n}.out" in shown, shown
+        assert re.search(r"MinMemoryNode=20M\b", shown) and re.search(r"CPUs/Task=1\b", shown), shown
+        wait_until(lambda n=n, uuid=uuid: instance.exists(f"{uuid}_{n}.err") and instance.read(f"{uuid}_{n}.err"))
+        assert instance.read(f"{uuid}_{n}.out") == f"<{n}>\n{n} 1\n" and instance.read(f"{uuid}_{n}.err") == "wrong\n"
+
+
 def test_a_session_outlives_the_server(one, alpha):
     """What Slurm calls the jobs is in the session file, and does for squeue and scancel when nothing of Drover is left."""
     gate = os.path.join(one.work, "gate")
@@ -499,6 +524,10 @@ def test_a_session_outlives_the_server(one, alpha):
     wait_until(lambda: one.cli("queue", "--session", "s.session.xml") and one.read("s.session.xml").count("<job ") == 3)
     text = one.read("s.session.xml")
     assert re.fullmatch(r'(  <job id="1\.[0-2]" runner="slurm" native="[0-9_]+"/>\n){3}', "".join(re.findall(r"  <job .*\n", text)))
+    assert text.count("<script ") == 1 and "#SBATCH --" in text, text
+    # What another command adds leaves all of it there.
+    one.cli("hold", "--session", "s.session.xml")
+    assert one.read("s.session.xml") == text
     one.agent.kill()
     one.kill_server()
     env = {"SLURM_CONF": alpha.conf}
@@ -548,6 +577,35 @@ def test_reservations_are_made_in_slurm_too(instance, alpha):
     wait_until(lambda: "does not take a reservation" in instance.daemons[-1].output())
     wait_until(lambda: instance.json("reserve", "show", str(refused))["state"] == "active")
     instance.cli("reserve", "end", str(refused))
+
+
+def test_maintenance_is_passed_on(instance, alpha):
+    """No job of the cluster begins, whoever submits it, until the maintenance is over; without a partition Slurm is not told."""
+    instance.server()
+    config = agents.batch_queues(alpha).replace("poll:", "reservations: 'yes', partition: main, poll:")
+    agent = agents.start(instance, config)
+    agents.offering(instance, "alpha")
+
+    def there():
+        return [dict(word.split("=", 1) for word in line.split() if "=" in word)
+                for line in alpha.tool("scontrol", "show", "reservation", "--oneliner").splitlines() if "ReservationName=drover-" in line]
+    number = int(instance.cli("reserve", "--maintenance", "--queue", "n1/alpha", "--for", "1h"))
+    made, = wait_until(there)
+    assert made["PartitionName"] == "main" and "MAINT" in made["Flags"].split(",") and int(made["NodeCnt"]) == len(alpha.tool("sinfo", "-h", "-N", "-p", "main", "-o", "%N").split()), made
+    directly = alpha.tool("sbatch", "--parsable", "--output=/dev/null", "--wrap=true").strip()
+    wait_until(lambda: "Reserv" in alpha.tool("squeue", "-h", "-j", directly, "-o", "%r"))
+    request = instance.submit(sh("true"))
+    assert instance.cli("wait", "--timeout", "2s", str(request), code=None).code != 0
+    instance.cli("reserve", "end", str(number))
+    wait_until(lambda: not there())
+    instance.wait(request)
+    wait_until(lambda: directly not in alpha.tool("squeue", "-h", "-o", "%i").split())
+    agent.stop()
+    agents.start(instance, config.replace("partition: main, ", ""))
+    agents.offering(instance, "alpha")
+    instance.cli("reserve", "--maintenance", "--queue", "n1/alpha", "--for", "1h")
+    wait_until(lambda: "maintenance is not passed on" in instance.daemons[-1].output())
+    assert not there()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can run jobs of several users")

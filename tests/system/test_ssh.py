@@ -171,6 +171,31 @@ def test_a_login_node_that_lies_writes_nothing_elsewhere(instance, login, alpha)
     assert not os.path.exists(os.path.join(instance.base, "n", "jobs", "other"))
 
 
+UNREADABLE = """#!/bin/sh
+[ "$1" != -cf ] || { for f; do [ ! -e "$f/unreadable" ] || exit 2; done; }
+exec /usr/bin/tar "$@"
+"""
+
+
+def test_what_one_job_leaves_is_nobody_elses_trouble(instance, login, alpha):
+    """A folder that tar cannot read has the whole archive fail, and there are no files of others in it then."""
+    begin(instance, login, alpha)
+    tools = os.path.join(instance.base, "tools")
+    os.mkdir(tools)
+    instance.write(os.path.join(tools, "tar"), UNREADABLE, 0o755)
+    login.with_tools(tools)
+    script = f"echo s >>{instance.work}/starts.$(Process); while [ ! -e {instance.work}/go ]; do sleep 0.3; done; echo x >out.$(Process)"
+    good = instance.submit(travelling(script, queue="queue 2"))
+    bad = instance.submit(travelling(f"touch unreadable; while [ ! -e {instance.work}/go ]; do sleep 0.02; done", queue="queue 2"))
+    for job in (f"{good}.0", f"{good}.1", f"{bad}.0", f"{bad}.1"):
+        instance.wait_state(job, "running")
+    instance.write("go", "")
+    brought(instance, good)
+    for n in range(2):
+        assert (instance.read(f"starts.{n}"), instance.read(f"out.{n}")) == ("s\n", "x\n")
+    instance.cli("rm", str(bad))
+
+
 def test_mistakes_in_its_settings_are_told(instance, login, alpha):
     instance.server()
     for words, said in (({"ssh_folder": "/x"}, "go with ssh"), ({"ssh": "login"}, "ssh_folder is a folder"), ({"ssh": "-oProxyCommand=x", "ssh_folder": "/x"}, "name of a host"),

@@ -37,6 +37,7 @@ static const struct setting settings[] = {
           "agents and submitters of one name see the same paths; this machine"),
         {"queue", SETTING_TEXT, offsetof(struct config, queue.name), "NAME", "of its queue; default"},
         S(hide, SETTING_LIST, "FOLDER", "that jobs do not see, beside its own; again for another"),
+        S(paths, SETTING_SWITCH, "on|off", "open files of this machine by the paths that jobs name; on"),
         S(cgroups, SETTING_SWITCH, "auto|off", "limits by control groups, where they can be written; auto"),
         S(pids_max, SETTING_COUNT, "N", "processes of a job, with control groups; 0: no limit; 16384"),
         S(powercap, SETTING_TEXT, "FOLDER", "the kernel's counters of energy, or none; /sys/class/powercap"),
@@ -93,6 +94,7 @@ static const struct settings table = {settings, sizeof(settings) / sizeof(*setti
 void config_init(struct config *c)
 {
         *c = (struct config){.min_uid = 1000,
+                             .paths = true,
                              .cgroups = true,
                              .pids_max = 16384,
                              .kill_grace_ms = 10000,

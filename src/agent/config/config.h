@@ -72,6 +72,7 @@ struct config {
         struct config_queue **queues;
         size_t queue_count, queue_cap;
         struct doc *doc; /* the configuration file */
+        bool paths;      /* false: no path that a job names is opened */
         bool cgroups;
         uint64_t pids_max;
         char *powercap; /* folder of counters of energy, or "none"; NULL: the kernel's */

@@ -79,9 +79,11 @@ static void take_reserved(struct agent *a, const Drover__Reserved *m)
                 for (size_t k = 0; k < m->n_reservations && n < RESERVATIONS_MAX; k++) {
                         const Drover__Reservation *r = m->reservations[k];
 
-                        if (!strcmp(r->queue, a->queues[i]->config->name) && r->cpus > 0 &&
-                            r->end_ms > r->start_ms)
-                                all[n++] = (struct run_reservation){r->id, r->start_ms, r->end_ms, r->cpus};
+                        if (!strcmp(r->queue, a->queues[i]->config->name) &&
+                            (r->cpus > 0 || r->maintenance) && r->end_ms > r->start_ms)
+                                all[n++] = (struct run_reservation){r->id, r->start_ms, r->end_ms,
+                                                                    r->maintenance ? 0 : r->cpus,
+                                                                    r->maintenance};
                 }
                 runner->kind->reserve(runner, all, n);
         }

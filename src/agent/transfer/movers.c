@@ -213,7 +213,7 @@ static void arguments(const struct agent *a, char **argv, size_t max, struct buf
         argv[n++] = a->movers->program;
         for (size_t i = 0; a->hidden && i <= c->hide.n; i++) {
                 argv[n++] = (char *)(uintptr_t) "--hide";
-                argv[n++] = i < c->hide.n ? c->hide.v[i] : c->dir;
+                argv[n++] = !c->paths ? (char *)(uintptr_t) "/" : i < c->hide.n ? c->hide.v[i] : c->dir;
         }
         if (c->ca_file) {
                 argv[n++] = (char *)(uintptr_t) "--ca";

@@ -104,7 +104,7 @@ bool stage_work_is_pattern(struct str name)
         return str_find(name, '*') >= 0 || str_find(name, '?') >= 0 || str_find(name, '[') >= 0;
 }
 
-/* A pattern is remapped to a folder, whose name ends with a slash, or to a name for the only match. In the
+/* A pattern is remapped to a folder, whose name ends with a slash, or to a name for its only match. In the
  * folder a file has its last component as name, or everything after "/./" in the pattern. */
 #define KEPT_FROM "/./"
 
@@ -292,6 +292,35 @@ static int find_patterns(struct stage_work *w)
         return r;
 }
 
+static int by_place(const void *x, const void *y)
+{
+        const struct stage_file *const *a = x, *const *b = y;
+        int order = strcmp((*a)->to, (*b)->to);
+
+        return order ? order : strcmp((*a)->from, (*b)->from);
+}
+
+/* Refuses two files of the job that would go to one place, where only one would be left. */
+static int check_places(struct stage_work *w)
+{
+        const struct stage_file **files = mem_array(NULL, w->count + 1, sizeof(*files));
+        size_t n = 0;
+        int r = 0;
+
+        for (size_t i = 0; i < w->count; i++)
+                if (!is_own(w->files[i].from) && !w->files[i].stands_in)
+                        files[n++] = &w->files[i];
+        if (n > 1)
+                qsort(files, n, sizeof(*files), by_place);
+        for (size_t i = 1; i < n && r == 0; i++)
+                if (strcmp(files[i - 1]->to, files[i]->to) == 0 &&
+                    strcmp(files[i - 1]->from, files[i]->from) != 0)
+                        r = err_set(&w->err, -EEXIST, "the outputs %s and %s both go to %s",
+                                    files[i - 1]->from, files[i]->from, files[i]->to);
+        free(files);
+        return r;
+}
+
 int stage_work_find(struct stage_work *w)
 {
         int found = find_patterns(w);
@@ -309,7 +338,7 @@ int stage_work_find(struct stage_work *w)
         if (dir)
                 closedir(dir);
         w->find_new = false;
-        return r;
+        return r == 0 && (w->kind == STAGE_OUT || w->kind == STAGE_HASH) ? check_places(w) : r;
 }
 
 /* ---- files */

@@ -256,6 +256,60 @@ static void patterns_become_their_files(void **state)
         stage_work_deinit(&w);
 }
 
+static int found_with(const char *pattern, const char *place, const char *name, struct stage_work *w)
+{
+        assert_true(mkdir(in_top("box"), 0700) == 0 || errno == EEXIST);
+        assert_true(mkdir(in_top("box/two"), 0700) == 0 || errno == EEXIST);
+        put("box/one.txt", "1");
+        put("box/two.txt", "2");
+        put("box/two/one.txt", "3");
+        begin(w, STAGE_OUT);
+        w->iwd = mem_dupz(in_top("gone"));
+        MEM_GROW(w->remaps, w->remap_cap, 1);
+        w->remaps[w->remap_count++] = (struct stage_remap){mem_dupz(pattern), mem_dupz(place)};
+        assert_int_equal(stage_work_pattern(w, str_of(pattern), false), 0);
+        if (name)
+                assert_int_equal(stage_work_output(w, str_of(name), false), 0);
+        assert_int_equal(stage_work_write(w), 0);
+        assert_int_equal(run_child(w), 0);
+        assert_int_equal(stage_work_answer(w), 0);
+        return w->result;
+}
+
+/* Where two files go to one place one of them would be lost. */
+static void two_files_do_not_go_to_one_place(void **state)
+{
+        struct stage_work w;
+
+        (void)state;
+        assert_true(mkdir(in_top("gone"), 0700) == 0 || errno == EEXIST);
+        assert_true(mkdir(in_top("gone/all"), 0700) == 0 || errno == EEXIST);
+        assert_int_equal(found_with("*.txt", "all.txt", NULL, &w), -EEXIST);
+        assert_non_null(strstr(w.err.text, "one.txt and two.txt both go to "));
+        assert_non_null(strstr(w.err.text, "/gone/all.txt"));
+        stage_work_deinit(&w);
+        assert_int_equal(found_with("t*.txt", "all.txt", NULL, &w), 0);
+        stage_work_deinit(&w);
+        assert_int_equal(found_with("*.txt", "all/", NULL, &w), 0);
+        stage_work_deinit(&w);
+        assert_int_equal(found_with("o*.txt", "./", "two/one.txt", &w), 0);
+        stage_work_deinit(&w);
+        assert_int_equal(found_with("[o]*.txt", "one.txt", "two/one.txt", &w), -EEXIST);
+        stage_work_deinit(&w);
+
+        /* what replaces a file of the sandbox is none of its outputs yet, and an input may replace another */
+        begin(&w, STAGE_HASH);
+        stage_work_file(&w, mem_dupz(in_top("box/one.txt")), mem_dupz("all.txt"))->stands_in = true;
+        stage_work_file(&w, mem_dupz(in_top("box/two.txt")), mem_dupz("all.txt"))->stands_in = true;
+        assert_int_equal(stage_work_find(&w), 0);
+        stage_work_deinit(&w);
+        begin(&w, STAGE_IN);
+        stage_work_file(&w, mem_dupz(in_top("box/one.txt")), mem_dupz("in.txt"));
+        stage_work_file(&w, mem_dupz(in_top("box/two.txt")), mem_dupz("in.txt"));
+        assert_int_equal(stage_work_find(&w), 0);
+        stage_work_deinit(&w);
+}
+
 static void folders_become_their_files(void **state)
 {
         (void)state;
@@ -434,6 +488,7 @@ int main(void)
                                            cmocka_unit_test(folders_become_their_files),
                                            cmocka_unit_test(folders_are_made),
                                            cmocka_unit_test(patterns_become_their_files),
+                                           cmocka_unit_test(two_files_do_not_go_to_one_place),
                                            cmocka_unit_test(a_hole_does_not_fill_the_disk),
                                            cmocka_unit_test(holes_are_hashed_and_bounded),
                                            cmocka_unit_test(each_empty_file_is_progress),

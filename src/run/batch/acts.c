@@ -97,6 +97,7 @@ void batch_native_known(struct batch *b, struct submission *s, struct str native
                 map_put(b->table.natives, buf_view(&key), t);
                 t->state = TASK_IN;
                 t->in_ms = clock_boot_ms();
+                t->wants_files = b->system->file_path;
                 if (t->killing)
                         batch_act(b, t, BATCH_END);
                 else if (t->held)

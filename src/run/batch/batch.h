@@ -36,8 +36,9 @@
 #include "run/call/request.h"
 #include "run/runner.h"
 
-#define BATCH_STEP  ".drover_step"
-#define BATCH_NAMES "drover-" /* prefix of all submissions' names, except short ones */
+#define BATCH_STEP       ".drover_step"
+#define BATCH_ARRIVES_AS "drover.sh" /* the file with all of a task's files, in its job's own folder */
+#define BATCH_NAMES      "drover-"   /* prefix of all submissions' names, except short ones */
 
 enum batch_phase {
         BATCH_WAITING,
@@ -52,10 +53,11 @@ enum batch_phase {
 struct batch_line {                            /* one line of a status answer; borrowed */
         struct str native, name, reason, user; /* user: whose it is there; empty: it does not say */
         enum batch_phase phase;
-        bool stopped; /* running, but suspended in the system */
-        bool stays;   /* over, but the system keeps it until it is ended there */
-        bool bare;    /* over, and nothing is said of its end: what never began may have been cancelled */
-        bool others;  /* native is an array's: its members that the answer does not name are meant */
+        bool stopped;     /* running, but suspended in the system */
+        bool stays;       /* over, but the system keeps it until it is ended there */
+        bool bare;        /* over, and nothing is said of its end: what never began may have been cancelled */
+        bool others;      /* native is an array's: its members that the answer does not name are meant */
+        bool wants_files; /* it does not begin before its files are sent to it, which may have been done */
 };
 enum batch_verb { /* a pass over what is to be done is in this order */
                   BATCH_STOP,
@@ -85,6 +87,11 @@ struct batch_call { /* a command to be made, or requests */
         const char *type;   /* of a request's body, static; NULL: application/json */
         struct args paths;  /* paths requested one after the other */
         bool once;          /* a request that must not be made again by itself */
+        bool text;          /* the answers are text, and kept as they are */
+        /* Makes the body of the next path from the answers so far; NULL: all have `input`. */
+        request_next_fn *next;
+        const void *next_arg;
+        bool first; /* the answer comes when something happens, and its first document is enough */
         /* API version that the requests are made for; NULL: any. */
         const char *version;
 };
@@ -107,6 +114,7 @@ struct batch_reserving { /* an advance reservation */
         const char *users; /* local users who may use it, comma-separated */
         int64_t start_ms, end_ms;
         uint64_t cpus;
+        bool maintenance; /* instead of cpus: all of the queue, and nobody uses it */
 };
 
 /* Answers are read whole, may be modified, and lines that make no sense are skipped. */
@@ -166,8 +174,15 @@ struct batch_system {
         void (*native_of)(const char *native, unsigned index,
                           struct buf *out); /* id of an array's member; NULL: there are no arrays */
         void (*status)(struct batch_call *c, const char *user);
+        /* The system never gives an id twice, and only some answers of `status` have names: makes the body of
+         * its second path, which asks for the names of jobs whose ids are not in the map `known`. NULL: every
+         * line has its name. */
+        request_next_fn *unnamed;
         bool (*is_answer)(struct str out); /* out answers `status`; else the call has failed. NULL: always */
         void (*status_read)(struct str out, batch_take_fn *take, void *arg);
+        /* Makes a call that is answered when something has changed since the status answer `out`, or after a
+         * while; without a path, that cannot be asked. NULL: it never can. */
+        void (*watch)(struct batch_call *c, struct str out);
         void (*past)(struct batch_call *c, const char *user,
                      const char *natives); /* asks about ended tasks, "1,2_3". NULL: there is no accounting */
         void (*past_read)(struct str out, batch_take_fn *take, void *arg);
@@ -177,27 +192,38 @@ struct batch_system {
         const char *memory_words; /* text in the log of a script that was killed for its memory; NULL: none */
         /* Asks why the system found a task unfit when its status line has no reason. NULL: it always says. */
         void (*explain)(struct batch_call *c, struct str native);
-        struct str (*explained)(struct str out); /* borrowed from out */
+        /* The reason is borrowed from out. *phase is BATCH_UNFIT, and is changed if the reason is another. */
+        struct str (*explained)(struct str out, enum batch_phase *phase);
         /* natives are separated by blanks. A call may end up without a path: the service lacks the verb */
         void (*act)(struct batch_call *c, enum batch_verb verb, struct str natives);
+        /* Appends the path of a request for a file in a job's own folder, from where tasks get their files
+         * and where they leave them (sessions.h). NULL: the files are on a shared file system. */
+        void (*file_path)(const struct batch_settings *s, struct str native, struct str name,
+                          struct buf *out);
+        void (*clean)(struct batch_call *c,
+                      struct str natives);      /* with file_path: removes jobs that are over */
         void (*capacity)(struct batch_call *c); /* NULL: the system cannot say */
         void (*capacity_read)(const struct batch_settings *s, struct str out, struct run_capacity *c);
         /* Asks when the script would begin. NULL: the system cannot say. when_said: true, and *ret_ms is Unix
          * time. */
         void (*when)(struct batch_call *c, const struct batch_sending *s);
         bool (*when_said)(struct str out, struct str errors, uint64_t *ret_ms);
-        /* Makes a reservation; its time may have begun. NULL: the system has none, or the agent makes none.
-         */
-        void (*reserve)(struct batch_call *c, const struct batch_reserving *r);
+        /* Makes a reservation; its time may have begun. false: the queue's settings do not say which nodes
+         * are maintained, or how several processors are reserved. NULL: the system has none, or the agent
+         * makes none. */
+        bool (*reserve)(struct batch_call *c, const struct batch_reserving *r);
         void (*unreserve)(struct batch_call *c, const char *name);
         void (*reserved)(struct batch_call *c);       /* asks for all reservations */
         struct str (*reserved_read)(struct str line); /* returns the name in a line; empty: it has none */
+        /* Returns the id in a line before that of the name, by which jobs call it; NULL: they call it by its
+         * name. */
+        struct str (*reserved_id)(struct str line);
         bool when_is_now; /* `when` asks only whether the script would begin now, so its refusal is not final
                            */
 };
 
 extern const struct batch_system batch_slurm, batch_slurm_rest, batch_gridengine, batch_exec, batch_pbs,
-        batch_htcondor, batch_kubernetes;
+        batch_htcondor, batch_kubernetes, batch_arc;
 
 /* ---- script.c */
 

@@ -43,12 +43,15 @@ struct calls *batch_calls_new(const struct batch *b)
                 c->slots[i].calls = c;
         if (!b->system->service)
                 return c;
-        c->server = (struct request_server){.service = b->system->service,
-                                            .address = batch_setting(&b->settings, "rest"),
-                                            .ca_file = batch_setting(&b->settings, "ca_file"),
-                                            .token_file = batch_setting(&b->settings, "token_file"),
-                                            .user = b->user,
-                                            .arg = b->user_commands ? NULL : b->user};
+        c->server =
+                (struct request_server){.service = b->system->service,
+                                        .address = batch_setting(&b->settings, "rest"),
+                                        .ca_file = batch_setting(&b->settings, "ca_file"),
+                                        .token_file = batch_setting(&b->settings, "token_file"),
+                                        .certificate_file = batch_setting(&b->settings, "certificate_file"),
+                                        .key_file = batch_setting(&b->settings, "key_file"),
+                                        .user = b->user,
+                                        .arg = b->user_commands ? NULL : b->user};
         c->requests = requests_new(c->loop, &c->server);
         return c;
 }
@@ -86,6 +89,11 @@ const struct args *batch_calls_environment(const struct calls *c)
         return &c->env;
 }
 
+const struct request_server *batch_calls_server(const struct batch *b)
+{
+        return &b->calls->server;
+}
+
 bool batch_makes_requests(const struct batch *b)
 {
         return b->calls->requests;
@@ -120,7 +128,11 @@ static struct request_spec request_of(const struct batch_call *call, const char 
                                      .type = call->type,
                                      .user = user,
                                      .once = call->once,
+                                     .first = call->first,
                                      .version = call->version,
+                                     .next = call->next,
+                                     .next_arg = call->next_arg,
+                                     .kind = call->text ? REQUEST_TEXT : REQUEST_ROWS,
                                      .timeout_ms = COMMAND_MS};
 }
 

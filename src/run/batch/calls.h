@@ -10,6 +10,7 @@ enum batch_slot {
         SLOT_SEND,
         SLOT_SEND_2,
         SLOT_STATUS,
+        SLOT_WATCH,
         SLOT_PAST,
         SLOT_ACT,
         SLOT_CAPACITY,
@@ -26,6 +27,8 @@ const struct args *batch_calls_environment(const struct calls *c);
 bool batch_busy(const struct batch *b, enum batch_slot slot);
 /* Appends what the slot's command has written to standard error until now. */
 void batch_complaints(const struct batch *b, enum batch_slot slot, struct buf *out);
+/* How the system's service is reached; only for a system with one. Borrowed. */
+const struct request_server *batch_calls_server(const struct batch *b);
 bool batch_makes_requests(const struct batch *b); /* the system is asked by HTTP requests, not by commands */
 /* Version of the service's API; NULL: the service has none, or it is not known yet. */
 const char *batch_version(const struct batch *b);

@@ -15,6 +15,7 @@
 #include "run/batch/journal.h"
 #include "run/batch/orders.h"
 #include "run/batch/outcome.h"
+#include "run/batch/remote.h"
 #include "run/batch/state.h"
 #include "run/batch/submit.h"
 #include "run/batch/submit_user.h"
@@ -24,6 +25,7 @@
 #define LOOK_MAX   500   /* tasks whose files are looked at in a tick */
 #define IDLE_MS    10000 /* interval of queries when there is no task */
 #define SOON_MS    250   /* interval when verbs wait for an answer */
+#define WATCHED_MS 30000 /* interval while the system is asked to answer at a change */
 #define FAILURES   3     /* failed queries in a row after which the system counts as unreachable */
 #define SILENCE_MS 15000 /* time without an answer after which it counts as unreachable */
 #define TOOK_TIMES 5     /* the interval is at least this multiple of a query's duration */
@@ -31,6 +33,8 @@
 #define SAID_MAX   300
 #define SHORT_NAME 15
 #define ACTS_BYTES 65536 /* most bytes of ids waiting to be ended */
+#define REWATCH_MS 60000 /* time without a watch after one that failed */
+#define NEW_MS     60000 /* the reason why a task waits may be found so long after its submit */
 #define STALE_MS   30000 /* how old a system's answer may be that has never shown a task as running */
 
 struct poll {
@@ -38,6 +42,7 @@ struct poll {
         int64_t status_ms, took_ms; /* boot clock of the last answer; its duration */
         bool unreachable;           /* the system was reported as unreachable */
         char *explaining;           /* id that a query for a reason is about */
+        int64_t watch_from_ms;      /* boot clock; no watch before */
 };
 
 static void look_at_files(struct batch *b)
@@ -66,11 +71,15 @@ static void on_explained(void *arg, int status, struct str out, struct str error
         struct batch *b = arg;
         struct task *t = map_get(b->table.natives, str_of(b->poll->explaining));
 
-        (void)status;
         (void)errors;
+        if (status < 0)
+                return; /* the next answer asks again */
         if (t && t->state == TASK_IN) {
+                enum batch_phase phase = BATCH_UNFIT;
+                struct str reason = b->system->explained(out, &phase);
+
                 batch_act_unasked(b, t, BATCH_END);
-                batch_settle(b, t, BATCH_UNFIT, b->system->explained(out));
+                batch_settle(b, t, phase, reason);
         }
 }
 
@@ -160,6 +169,9 @@ static void take_line(struct batch *b, const struct batch_line *line)
                 return;
         }
         t->gone_ms = 0;
+        t->wants_files = line->wants_files;
+        if (!t->ended_there) /* what was fetched while it was missing is not all */
+                t->fetch_wanted = t->fetched = false;
         waits_for(t, line);
         if (line->phase == BATCH_WAITING && was_put_back(b, t)) {
                 batch_put_back(b, t, line->reason);
@@ -200,6 +212,8 @@ static void take_name(struct batch *b, const struct batch_line *line)
         } else if ((!is_end(line->phase) || line->stays) &&
                    (!s || (s->native && !str_eqz(number, s->native)))) {
                 end_number(p, number);
+        } else if (is_end(line->phase) && (!s || (s->native && !str_eqz(number, s->native)))) {
+                batch_remote_stray(b, number);
         }
 }
 
@@ -217,12 +231,17 @@ static void take_others(struct batch *b, const struct batch_line *line)
                 s->others = b->query.generation;
 }
 
-static void on_line(void *arg, const struct batch_line *line)
+static void on_line(void *arg, const struct batch_line *said)
 {
         struct batch *b = arg;
+        struct batch_line named = *said, *line = &named;
 
         if (!batch_is_native(line->native))
                 return;
+        const struct task *known =
+                b->system->unnamed && !line->name.n ? map_get(b->table.natives, line->native) : NULL;
+        if (known)
+                named.name = str_of(known->s->name);
         bool ours = map_get(b->table.submissions, line->name) ||
                     (str_starts(line->name, str_of(b->prefix)) &&
                      (!b->system->short_names || line->name.n == SHORT_NAME));
@@ -366,6 +385,44 @@ static void is_silent(struct batch *b)
         is_unreachable(b, buf_view(&said));
 }
 
+/* Either something has changed, or the watch is over. The next query, which is due by the usual interval
+ * again, says what has changed, and begins the next watch. */
+static void on_watched(void *arg, int status, struct str out, struct str errors)
+{
+        struct batch *b = arg;
+
+        (void)out;
+        if (status == 0)
+                return;
+        b->poll->watch_from_ms = clock_boot_ms() + REWATCH_MS;
+        log_info("msg=\"the batch system cannot be watched; it is asked more often\" queue=%s error=\"%s\"",
+                 b->queue, LOG_TEXT(str_head(str_trim(errors), SAID_MAX)));
+}
+
+static void watch(struct batch *b, struct str out)
+{
+        struct batch_call call = {.settings = &b->settings, .first = true};
+
+        if (!b->system->watch || batch_busy(b, SLOT_WATCH) || clock_boot_ms() < b->poll->watch_from_ms)
+                return;
+        b->system->watch(&call, out);
+        if (call.paths.n)
+                batch_run(b, SLOT_WATCH, &call, on_watched, b);
+        else
+                batch_call_deinit(&call);
+}
+
+/* Returns whether only a change in the system can bring anything new: no task is to be found again, is
+ * missing, is being ended, or is so new that the reason why it waits may not be known yet. */
+static bool is_settled(const struct batch *b, int64_t now)
+{
+        for (const struct task *t = b->table.all; t; t = t->next)
+                if (t->state != TASK_OVER && (t->gone_ms || t->killing || (t->s && t->s->unsure) ||
+                                              (!t->begun && now - t->in_ms < NEW_MS)))
+                        return false;
+        return true;
+}
+
 static void on_status(void *arg, int status, struct str out, struct str errors)
 {
         struct batch *b = arg;
@@ -380,6 +437,7 @@ static void on_status(void *arg, int status, struct str out, struct str errors)
                         is_unreachable(b, errors);
                 return;
         }
+        watch(b, out);
         b->system->status_read(out, on_line, b);
         is_there(b);
         look_for_missing(b);
@@ -396,6 +454,8 @@ static void ask_status(struct batch *b)
 
         batch_users(b, &users);
         b->system->status(&call, buf_z(&users));
+        call.next = b->system->unnamed;
+        call.next_arg = b->table.natives;
         b->query.generation++;
         b->query.asked_before_ms = b->query.asked_ms;
         b->query.asked_ms = clock_boot_ms();
@@ -413,6 +473,8 @@ void batch_poll(void *arg)
                 batch_submit_later(b);
         if (!b->table.all && b->listed && every < IDLE_MS)
                 every = IDLE_MS;
+        if (batch_busy(b, SLOT_WATCH) && every < WATCHED_MS && is_settled(b, now))
+                every = WATCHED_MS;
         if (batch_acts_ask_soon(b) && every > SOON_MS)
                 every = SOON_MS;
         if (batch_makes_requests(b) &&

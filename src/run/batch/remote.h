@@ -1,46 +1,77 @@
-/* remote: the login node on which a batch queue's commands run over SSH, and the files on it.
+/* remote: the files of a batch queue whose tasks run where they do not see the agent's folder.
  *
- * With the setting `ssh` nothing of Drover is installed at the batch system. The queue's folder and the
- * sandboxes of its tasks are copied below the folder of the setting `ssh_folder` on the login node. The files
- * of a submission are copied before it is submitted; in its scripts the path of the agent's folder is
- * replaced by that of the copy. The files by which scripts report begin and end are polled every few seconds.
- * When a task has ended its sandbox is copied back, and only then is the file of its end created locally. All
- * other modules therefore see the same as on a shared file system, only later. Signals and the lease are
- * copied to the login node as files.
- *
- * The scripts' lease ends earlier than the agent's by the time that a renewal may take.
- *
- * The login node is trusted only about its own tasks: names in its answers are looked up among the requested
- * ones, and files are unpacked only below the requested sandboxes.
+ * There are two ways: over SSH to a login node (login_node.h), and by HTTP to the folder that a computing
+ * element gives each job (sessions.h). A queue without either has a shared file system, and the calls here do
+ * nothing. With both, a task's files are copied there before it runs. When it has ended they are copied back,
+ * and only then is the file of its end created locally, so that all other modules see the same as on a
+ * shared file system, only later.
  */
 #pragma once
 #include "run/batch/batch.h"
 
 struct batch;
-struct remote_files;
 struct submission;
 struct task;
 
 #define BATCH_REMOTE_LATE_MS 30000 /* how long telling of a lease may take, at most a quarter of it */
 
-/* Returns 0 and *ret, which is NULL for a queue without `ssh`; or -EINVAL with err. */
+struct remote_files;
+struct remote_kind {
+        void (*free)(struct remote_files *r);
+        /* NULL: the system is not asked by commands. */
+        void (*wrap)(const struct remote_files *r, const struct args *env, struct batch_call *call);
+        void (*look)(struct batch *b);
+        bool (*has)(struct batch *b, struct submission *s); /* NULL: files follow the submission */
+        void (*order)(struct batch *b, const char *path);
+        void (*lease)(struct batch *b, struct str text, int64_t timeout_ms);
+        void (*forget_task)(struct batch *b, const struct task *t);
+        void (*forget_submission)(struct batch *b, const struct submission *s); /* NULL: nothing is left */
+        bool (*may_tell)(const struct batch *b, struct task *t);
+        void (*stray)(struct batch *b, struct str native); /* NULL: nothing is left of it */
+};
+struct remote_files { /* the first member of each way's own struct */
+        const struct remote_kind *kind;
+};
+
+/* Returns 0 and *ret, which is NULL for a queue with a shared file system; or -EINVAL with err. */
 int batch_remote_open(struct batch *b, const struct runner_config *c, struct remote_files **ret,
                       struct err *err);
 /* Cancels transfers in progress and closes the connection. NULL is fine. */
 void batch_remote_free(struct remote_files *r);
 /* Rewrites the call's command to run at the login node. */
 void batch_remote_wrap(const struct remote_files *r, const struct args *env, struct batch_call *call);
-/* Looks for files at the login node and starts due transfers. Called on every tick. */
+/* Looks for files there and starts due transfers. Called on every tick. */
 void batch_remote_look(struct batch *b);
-/* Returns whether the submission's files are at the login node. If not, they are copied there, and
- * batch_submit_later is called when they have arrived. */
+/* Returns whether the submission may be submitted as far as its files are concerned. If not, they are copied,
+ * and batch_submit_later is called when they have arrived. */
 bool batch_remote_has(struct batch *b, struct submission *s);
-/* Copies an order file of a sandbox, or the lease file, to the login node. */
+/* Copies an order file of a sandbox, or the lease file. */
 void batch_remote_order(struct batch *b, const char *path);
 void batch_remote_lease(struct batch *b, struct str text, int64_t timeout_ms);
-/* Removes what the login node has of a task, or of a submission, that is forgotten. */
+/* Removes there what is left of a task, or of a submission, that is forgotten. */
 void batch_remote_forget_task(struct batch *b, const struct task *t);
 void batch_remote_forget_submission(struct batch *b, const struct submission *s);
-/* Returns whether the task's end may still be found at the login node: its files have not been brought here
- * since it went missing. Asks for them when a look has begun since then. */
+/* Removes there what is left of a job that is over and belongs to no task. */
+void batch_remote_stray(struct batch *b, struct str native);
+/* Returns whether the task's end may still be found there: its files have not been brought here since it went
+ * missing. */
 bool batch_remote_may_tell(const struct batch *b, struct task *t);
+
+/* ---- for the ways themselves */
+
+/* Returns the path relative to the agent's folder `here`; empty: it is elsewhere. */
+struct str batch_remote_name(const char *here, const char *path);
+/* Returns whether a path is a folder whose name is safe to put into scripts. */
+bool batch_remote_is_folder(const char *path);
+/* Makes a script's file here, with its modification time there. */
+void batch_remote_mark(const struct task *t, const char *end, int64_t mtime_s);
+/* Appends a script of the shell with the agent's folder as $0, that unpacks the tar archive which `source`
+ * prints. Only paths beneath `names`, each quoted and with a blank before it, are unpacked, by way of the
+ * folder `in` of the queue; owners and permissions beyond the umask are dropped. A missing name is no
+ * failure. */
+void batch_remote_unpack(const struct batch *b, const char *source, const char *in, struct str names,
+                         struct buf *out);
+/* Returns how many bytes may be written here; the rest of the disk is kept for others. */
+uint64_t batch_remote_room(const struct batch *b);
+/* Completes a task whose files have been unpacked: the file of its end gets its name, last. */
+void batch_remote_arrived(struct task *t);

@@ -15,9 +15,11 @@
 
 struct reservation {
         uint64_t id;
-        char *name;
+        char *name,
+                *native; /* native: the system's id, by which its jobs call it; NULL: unknown, or the name */
         int64_t start_ms, end_ms;
         uint64_t cpus;
+        bool maintenance;
         bool there;       /* the system has it */
         bool refused;     /* and this was logged */
         int64_t retry_ms; /* boot clock: it is not made before; 0: at once */
@@ -39,8 +41,10 @@ struct reservations *batch_reservations_new(void)
 
 static void clear(struct reservations *r)
 {
-        for (size_t i = 0; i < r->n; i++)
+        for (size_t i = 0; i < r->n; i++) {
                 free(r->v[i].name);
+                free(r->v[i].native);
+        }
         r->n = 0;
 }
 
@@ -69,7 +73,7 @@ static void on_listed(void *arg, int status, struct str out, struct str errors)
         struct batch *b = arg;
         struct reservations *r = b->reservations;
         BUF_CLEANUP struct buf ours = {0};
-        struct str line, name;
+        struct str line, name, id = STR_NONE;
 
         if (status != 0) {
                 BUF_CLEANUP struct buf text = {0};
@@ -89,13 +93,17 @@ static void on_listed(void *arg, int status, struct str out, struct str errors)
         while (out.n && str_cut(&out, '\n', &line)) {
                 struct reservation *one;
 
+                if (b->system->reserved_id && b->system->reserved_id(line).n)
+                        id = b->system->reserved_id(line);
                 name = b->system->reserved_read(line);
                 if (!str_starts(name, buf_view(&ours)))
                         continue;
                 one = find(r, name);
-                if (one)
+                if (one) {
                         one->there = true;
-                else
+                        free(one->native);
+                        one->native = id.n ? str_dupz(id) : NULL;
+                } else
                         args_add(&r->surplus, name);
         }
         go_on(b);
@@ -130,8 +138,11 @@ static void on_made(void *arg, int status, struct str out, struct str errors)
                 if (b->reservations->v[i].retry_ms < 0) /* marked when it was asked for */
                         one = &b->reservations->v[i];
         if (one)
-                one->retry_ms = status == 0 ? 0 : clock_boot_ms() + RETRY_MS;
-        if (one && status == 0)
+                one->retry_ms = status == 0 && !b->system->reserved_id ? 0 : clock_boot_ms() + RETRY_MS;
+        if (one && status == 0 && b->system->reserved_id) { /* the list has its id */
+                b->reservations->ask = true;
+                b->reservations->ask_ms = 0;
+        } else if (one && status == 0)
                 one->there = true;
         if (one && status != 0 && !one->refused) {
                 one->refused = true;
@@ -148,12 +159,23 @@ static void make(struct batch *b, struct reservation *one)
         const char *users = batch_setting(&b->settings, "reservations");
         struct batch_call call = {.settings = &b->settings};
 
+        if (!b->system->reserve(&call,
+                                &(struct batch_reserving){.name = one->name,
+                                                          .users = !strcmp(users, "yes") ? b->user : users,
+                                                          .start_ms = one->start_ms,
+                                                          .end_ms = one->end_ms,
+                                                          .cpus = one->cpus,
+                                                          .maintenance = one->maintenance})) {
+                log_warn(
+                        "msg=\"%s is not passed on to the batch system: the queue's settings do not say %s\" "
+                        "queue=%s reservation=%llu",
+                        one->maintenance ? "maintenance" : "a reservation",
+                        one->maintenance ? "of which nodes" : "how several processors are reserved", b->queue,
+                        (unsigned long long)one->id);
+                one->retry_ms = INT64_MAX;
+                return;
+        }
         one->retry_ms = -1;
-        b->system->reserve(&call, &(struct batch_reserving){.name = one->name,
-                                                            .users = !strcmp(users, "yes") ? b->user : users,
-                                                            .start_ms = one->start_ms,
-                                                            .end_ms = one->end_ms,
-                                                            .cpus = one->cpus});
         batch_run(b, SLOT_RESERVE, &call, on_made, b);
 }
 
@@ -197,7 +219,8 @@ void batch_reserve(struct runner *runner, const struct run_reservation *all, siz
                 struct reservation one = {.id = all[i].id,
                                           .start_ms = all[i].start_ms,
                                           .end_ms = all[i].end_ms,
-                                          .cpus = all[i].cpus};
+                                          .cpus = all[i].cpus,
+                                          .maintenance = all[i].maintenance};
                 const struct reservation *same;
 
                 buf_printf(&name, "%sr%llu-%lld", b->prefix, (unsigned long long)one.id,
@@ -205,6 +228,7 @@ void batch_reserve(struct runner *runner, const struct run_reservation *all, siz
                 same = find(&before, buf_view(&name));
                 if (same) {
                         one.there = same->there;
+                        one.native = same->native ? mem_dupz(same->native) : NULL;
                         one.refused = same->refused;
                         one.retry_ms = same->retry_ms > 0 ? same->retry_ms : 0;
                 }
@@ -225,7 +249,8 @@ const char *batch_reservation_name(const struct batch *b, const char *id)
                 return NULL;
         for (size_t i = 0; i < b->reservations->n; i++)
                 if (b->reservations->v[i].id == number && b->reservations->v[i].there)
-                        return b->reservations->v[i].name;
+                        return b->reservations->v[i].native ? b->reservations->v[i].native
+                                                            : b->reservations->v[i].name;
         return NULL;
 }
 

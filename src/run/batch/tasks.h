@@ -25,7 +25,7 @@ struct submission {
         uint64_t seen;        /* generation of the last status query that named a member */
         struct throttle *throttle; /* the throttle that it is sent under; NULL: none */
         bool queued;               /* in the list of submissions to send */
-        bool there, pushing; /* its files are at the login node (`there`) or being copied there (remote.h) */
+        bool there, pushing;     /* its files are where it runs (`there`), or being copied there (remote.h) */
         struct submission *next; /* next submission to send */
 };
 
@@ -54,10 +54,13 @@ struct task {
         unsigned wanted;  /* verbs (1 << verb) that wait for an answer that lists it under its name */
         unsigned unheard; /* verbs (1 << verb) whose commands failed and are repeated */
         unsigned tries;   /* consecutive failed commands */
-        /* With a login node, written by remote.c: it has reported its end there; its files are wanted
-         * without such a report, are being copied, or are here; number of failed copies. */
+        /* With files elsewhere, written by login_node.c or sessions.c: it has reported its end there; its
+         * files are wanted without such a report, are being copied, or are here; number of failed copies. */
         bool ended_there, fetch_wanted, fetching, fetched;
         unsigned fetches;
+        /* With sessions: its files may have to be sent; when it is looked at next, by the boot clock. */
+        bool wants_files;
+        int64_t retry_ms;
         uint64_t started_ms;
         struct run_event result;   /* OVER */
         char *text;                /* text of the result */

@@ -37,7 +37,12 @@ struct request {
         struct args paths;
         size_t at, errors_at; /* index of the current path; start of its errors */
         struct buf body, out, errors, head;
-        bool once;
+        bool once, first;
+        request_next_fn *next;
+        const void *next_arg;
+        enum request_kind kind;
+        int fd;
+        uint64_t size;
         const char *fixed;     /* required version, or NULL */
         size_t version, tried; /* otherwise: the version in use; number tried for this path */
         int status;
@@ -45,7 +50,7 @@ struct request {
         command_done_fn *done;
         void *arg;
         struct http_call *call;
-        struct timer *fail; /* reports that nothing can be sent */
+        struct timer *end; /* finishes the request from the loop */
         struct json_skim skim;
 };
 
@@ -82,9 +87,12 @@ struct requests *requests_new(struct loop *l, const struct request_server *s)
         r->loop = l;
         r->server = *s;
         r->server.address = NULL;
-        r->client = http_client_new(l, &(struct http_client_config){.address = z,
-                                                                    .ca_file = tls ? s->ca_file : NULL,
-                                                                    .connections = CONNECTIONS});
+        r->client = http_client_new(
+                l, &(struct http_client_config){.address = z,
+                                                .ca_file = tls ? s->ca_file : NULL,
+                                                .certificate_file = tls ? s->certificate_file : NULL,
+                                                .key_file = tls ? s->key_file : NULL,
+                                                .connections = CONNECTIONS});
         return r;
 }
 
@@ -98,7 +106,7 @@ void requests_free(struct requests *r)
 static void request_free(struct request *q)
 {
         json_skim_deinit(&q->skim);
-        timer_free(q->fail);
+        timer_free(q->end);
         args_deinit(&q->paths);
         buf_deinit(&q->body);
         buf_deinit(&q->out);
@@ -222,8 +230,12 @@ static void on_part(void *arg, int status, struct str part)
         (void)status;
         if (q->head.n < HEAD_KEPT)
                 buf_str(&q->head, str_head(part, HEAD_KEPT - q->head.n));
-        if (!q->out.overflow)
+        if (q->kind != REQUEST_ROWS && q->out.n < REQUEST_TEXT_MAX)
+                buf_str(&q->out, str_head(part, REQUEST_TEXT_MAX - q->out.n));
+        else if (q->kind == REQUEST_ROWS && !q->out.overflow)
                 json_skim_take(&q->skim, part);
+        if (q->first && status / 100 == 2 && json_skim_done(&q->skim))
+                timer_start(q->end, 0);
 }
 
 /* ---- versions of the API */
@@ -273,7 +285,7 @@ static void request_failed(struct request *q, int status)
 {
         const struct request_service *service = q->all->server.service;
 
-        q->status = 1 << 8;
+        q->status = q->kind != REQUEST_ROWS && status == 404 ? REQUEST_ABSENT : 1 << 8;
         if (q->errors.n == q->errors_at) {
                 buf_printf(&q->errors, "%s%s answers with HTTP status %d", q->errors.n ? "; " : "",
                            service->name, status);
@@ -284,13 +296,34 @@ static void request_failed(struct request *q, int status)
                 suspect_token(q);
 }
 
+/* Returns whether the answer is complete. */
+static bool is_whole(const struct request *q)
+{
+        return q->kind != REQUEST_ROWS || json_skim_done(&q->skim) ||
+               ((q->first || q->all->server.service->empty_is_none) && !q->head.n);
+}
+
+/* Makes the body of the next path. Returns false: it need not be requested. */
+static bool has_next(struct request *q)
+{
+        if (!q->next)
+                return true;
+        buf_reset(&q->body);
+        if (q->status != 0 || !q->next(q->next_arg, buf_view(&q->out), &q->body))
+                return false;
+        free(q->method);
+        q->method = mem_dupz("POST");
+        return true;
+}
+
 static void on_answer(void *arg, int status, struct str body, const struct err *err)
 {
         struct request *q = arg;
         const struct request_service *service = q->all->server.service;
 
-        (void)body;
         q->call = NULL;
+        if (body.n) /* of a failed download */
+                on_part(q, status, body);
         if (status > 0 && next_version(q, status)) {
                 ask_server(q);
                 return;
@@ -305,7 +338,7 @@ static void on_answer(void *arg, int status, struct str body, const struct err *
                            COMMAND_OUTPUT_MAX >> 20);
         } else if (status / 100 != 2) {
                 request_failed(q, status);
-        } else if (!json_skim_done(&q->skim)) {
+        } else if (!is_whole(q)) {
                 q->status = -1;
                 buf_printf(&q->errors, "what came is not an answer of %s", service->name);
         } else if (service->fault && service->fault(str_skip(buf_view(&q->errors), q->errors_at))) {
@@ -313,15 +346,18 @@ static void on_answer(void *arg, int status, struct str body, const struct err *
         } else {
                 buf_truncate(&q->errors, q->errors_at); /* these errors are no failure */
         }
-        if (q->status < 0 || ++q->at == q->paths.n)
+        if (q->status < 0 || ++q->at == q->paths.n || !has_next(q))
                 finish(q);
         else
                 ask_server(q);
 }
 
-static void on_fail(void *arg)
+static void on_end(void *arg)
 {
-        finish(arg);
+        struct request *q = arg;
+
+        http_call_cancel(q->call);
+        finish(q);
 }
 
 static void ask_server(struct request *q)
@@ -333,13 +369,15 @@ static void ask_server(struct request *q)
         if (s->token_file && read_token(q->all, &token, &err) < 0) {
                 q->status = -1;
                 buf_addz(&q->errors, err.text);
-                timer_start(q->fail, 0);
+                timer_start(q->end, 0);
                 return;
         }
         if (s->token_file && s->service->user_field)
                 buf_printf(&fields, "%s: %s\r\n", s->service->user_field, q->user ? q->user : s->user);
         if (s->token_file)
                 buf_printf(&fields, "%s" STR_FMT "\r\n", s->service->token_field, STR_ARG(buf_view(&token)));
+        if (s->service->fields)
+                buf_addz(&fields, s->service->fields);
         write_path(q, &path);
         q->errors_at = q->errors.n;
         q->errors.overflow = false;
@@ -353,7 +391,14 @@ static void ask_server(struct request *q)
                                             .body = buf_view(&q->body),
                                             .timeout_ms = q->timeout_ms,
                                             .once = q->once,
-                                            .part = on_part};
+                                            .from_file = q->kind == REQUEST_UPLOAD,
+                                            .from_fd = q->fd,
+                                            .from_size = q->size,
+                                            .to_fd = q->kind == REQUEST_DOWNLOAD,
+                                            .fd = q->fd,
+                                            .limited = true,
+                                            .limit = q->size,
+                                            .part = q->kind == REQUEST_DOWNLOAD ? NULL : on_part};
         q->call = http_client_call(q->all->client, &spec, on_answer, q);
 }
 
@@ -371,6 +416,12 @@ struct command *request_run(struct requests *r, const struct request_spec *s, co
                 args_add(&q->paths, str_of(s->paths->v[i]));
         buf_str(&q->body, s->body);
         q->once = s->once;
+        q->next = s->next;
+        q->next_arg = s->next_arg;
+        q->kind = s->kind;
+        q->fd = s->fd;
+        q->size = s->size;
+        q->first = s->first;
         q->fixed = s->version;
         q->version = r->version;
         q->timeout_ms = s->timeout_ms;
@@ -378,7 +429,7 @@ struct command *request_run(struct requests *r, const struct request_spec *s, co
         q->out.max = COMMAND_OUTPUT_MAX;
         q->done = done;
         q->arg = arg;
-        q->fail = timer_new(r->loop, on_fail, q);
+        q->end = timer_new(r->loop, on_end, q);
         ask_server(q);
         return &q->base;
 }

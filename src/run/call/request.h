@@ -29,6 +29,8 @@ struct request_service { /* constant */
         /* Returns whether errors in an answer with a good status make it a failure. NULL: never. */
         bool (*fault)(struct str errors);
         bool (*doubt)(struct str errors); /* the errors may be due to the token. NULL: never */
+        const char *fields; /* more header fields of each request, each with its CR LF; NULL: none */
+        bool empty_is_none; /* an empty body is an answer without rows */
 };
 
 struct requests;
@@ -37,7 +39,10 @@ struct request_server {
         const char *address;    /* "unix:PATH", "http://HOST:PORT", or with ca_file "https://HOST:PORT" */
         const char *ca_file;    /* file with the authorities that may sign for the server, PEM; or NULL */
         const char *token_file; /* file with a JSON Web Token (RFC 7519); NULL: the server needs none */
-        const char *user;       /* user that the token is for */
+        /* Files with the client's certificate (PEM, with the chain of a proxy) and its key, which may be in
+         * the same file; NULL: none. */
+        const char *certificate_file, *key_file;
+        const char *user; /* user that the token is for */
         const void *arg;
 };
 /* Checks the form of an address; tls: it may be https. Returns 0, or -EINVAL with err. */
@@ -49,6 +54,19 @@ void requests_free(struct requests *r); /* no request may be in progress; NULL i
 /* Returns the API version of the last answer, one of the service's; NULL: no answer yet. */
 const char *requests_version(const struct requests *r);
 
+/* Makes the body of the next path, which is requested by POST, from the lines of the answers so far. false:
+ * no more paths are requested. */
+typedef bool request_next_fn(const void *arg, struct str lines, struct buf *ret_body);
+
+enum request_kind {
+        REQUEST_ROWS,     /* the answer is JSON, of which rows are kept */
+        REQUEST_TEXT,     /* the answer's body is kept as it is, at most REQUEST_TEXT_MAX of it */
+        REQUEST_DOWNLOAD, /* the answer's body is written to fd, at most `size` bytes */
+        REQUEST_UPLOAD,   /* the body are `size` bytes of fd; the answer is kept as for REQUEST_TEXT */
+};
+#define REQUEST_TEXT_MAX 4096
+#define REQUEST_ABSENT   (2 << 8) /* status of a request for text or a file: the server does not have it */
+
 struct request_spec { /* borrowed for the call */
         const char *method;
         const struct args *paths; /* requested one after the other */
@@ -58,6 +76,14 @@ struct request_spec { /* borrowed for the call */
         bool once;                /* not idempotent: never sent again */
         const char *version;      /* API version that it was made for; NULL: any */
         int64_t timeout_ms;       /* for each request */
+        request_next_fn *next;    /* NULL: all paths have the same body */
+        const void *next_arg;     /* borrowed until the end of the call */
+        enum request_kind kind;
+        int fd; /* of a file, borrowed until the end of the call */
+        uint64_t size;
+        /* The first document of an answer ends the request, and what follows is not waited for. An answer
+         * without any is a good one. For a service that answers when something happens. */
+        bool first;
 };
 /* Makes the calls; the result comes as that of command_run. `out` has the lines of all answers, `errors` what
  * failed ones reported. The status is 0; that of exit code 1 if one was answered with an error; -1 if there

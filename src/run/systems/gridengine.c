@@ -5,27 +5,20 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/mem.h"
+#include "base/system/clock.h"
 #include "base/u64.h"
 #include "run/batch/runner.h"
 #include "run/batch/shape.h"
 
 #define MORE_TIME_S 30 /* added to h_rt, so that the script ends the program first */
 
-static const char *const settings[] = {"root",
-                                       "cell",
-                                       "qmaster_port",
-                                       "execd_port",
-                                       "queue",
-                                       "project",
-                                       "resources",
-                                       "parallel_environment",
-                                       "gpu_resource",
-                                       "gpu_per",
-                                       "memory_resource",
-                                       "nodes_environment",
-                                       NULL};
+static const char *const settings[] = {"root",         "cell",    "qmaster_port",    "execd_port",
+                                       "queue",        "project", "resources",       "parallel_environment",
+                                       "gpu_resource", "gpu_per", "memory_resource", "nodes_environment",
+                                       "reservations", NULL};
 
 static const struct batch_variable variables[] = {
         {"SGE_ROOT", "root"},
@@ -64,8 +57,11 @@ static bool gpus_are_of_jobs(const struct batch_settings *s)
 
 static int grid_check(const struct batch_settings *s, struct err *err)
 {
-        const char *per = batch_setting(s, "gpu_per"), *name = batch_setting(s, "gpu_resource");
+        const char *per = batch_setting(s, "gpu_per"), *name = batch_setting(s, "gpu_resource"),
+                   *users = batch_setting(s, "reservations");
 
+        if (users && !batch_plain(users))
+                return err_set(err, -EINVAL, "reservations is yes, or local users, not '%.40s'", users);
         if (per && !gpus_are_of_jobs(s) && strcmp(per, "slot") != 0)
                 return err_set(err, -EINVAL, "gpu_per is slot or job, not '%.40s'", per);
         if (name && (!batch_plain(name) || strpbrk(name, ",=")))
@@ -122,6 +118,8 @@ static int grid_resources(const struct batch_settings *s, const struct run_spec 
         if (r < 0)
                 return r;
         gridengine_add_resources(s, spec, cpus, out);
+        if (spec->reservation)
+                buf_printf(out, "#$ -ar %s\n", spec->reservation);
         for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
                 const char *value = batch_word(spec, options[i].words, s, options[i].setting);
 
@@ -352,8 +350,9 @@ static void grid_explain(struct batch_call *c, struct str native)
 }
 
 /* "error reason          1:      11/21/2026 19:46:28 [0:15093]: error: can't chdir to /none: No such file" */
-static struct str grid_explained(struct str out)
+static struct str grid_explained(struct str out, enum batch_phase *phase)
 {
+        (void)phase;
         struct str line;
 
         while (out.n && str_cut(&out, '\n', &line)) {
@@ -402,6 +401,7 @@ struct instance { /* an instance of a queue at a host */
         struct str name, state;
         uint64_t used, reserved, total, left, memory, memory_free, gpus;
         bool in_job, limited; /* limited: `left` is known */
+        bool reserves;        /* the agent makes reservations, whose slots its jobs may have */
         bool of_cell;         /* its GPUs are those left in the whole cell */
 };
 
@@ -422,7 +422,7 @@ static void take_instance(const struct instance *i, struct hosts *all)
 {
         ptrdiff_t at = str_rfind(i->name, '@');
         struct str name = str_skip(i->name, (size_t)(at + 1));
-        uint64_t left = u64_left(i->total, i->used + i->reserved);
+        uint64_t left = u64_left(i->total, i->used + (i->reserves ? 0 : i->reserved));
 
         if (i->state.n || !i->total) /* disabled, suspended, unknown, overloaded, ... */
                 return;
@@ -508,7 +508,7 @@ static void grid_capacity_read(const struct batch_settings *s, struct str out, s
 
         while (batch_next_tag(&out, &tag, &attributes, &text)) {
                 if (str_eqz(tag, "Queue-List"))
-                        i = (struct instance){0};
+                        i = (struct instance){.reserves = batch_setting(s, "reservations") != NULL};
                 else if (str_eqz(tag, "/Queue-List"))
                         take_instance(&i, &all);
                 else if (str_eqz(tag, "job_list") || str_eqz(tag, "/job_list"))
@@ -543,6 +543,81 @@ static bool grid_when_said(struct str out, struct str errors, uint64_t *ret_ms)
         *ret_ms = 1; /* now, at the earliest */
         return str_search(out, STR("found suitable queue")) >= 0 ||
                str_search(out, STR("found possible assignment")) >= 0;
+}
+
+/* ---- advance reservations, of slots */
+
+static void add_moment(struct batch_call *c, const char *option, int64_t at_ms)
+{
+        time_t at = (time_t)(at_ms / 1000);
+        struct tm tm = {.tm_year = 70};
+        char text[32];
+
+        localtime_r(&at, &tm);
+        strftime(text, sizeof(text), "%Y%m%d%H%M.%S", &tm);
+        batch_word_add(c, option);
+        batch_word_add(c, text);
+}
+
+static bool grid_reserve(struct batch_call *c, const struct batch_reserving *r)
+{
+        const char *queue = batch_setting(c->settings, "queue"),
+                   *pe = batch_setting(c->settings, "parallel_environment");
+        BUF_CLEANUP struct buf slots = {0};
+
+        if (r->maintenance || r->cpus == 0 || (r->cpus > 1 && !pe))
+                return false;
+        batch_words_add(c, STR("qrsub -N"));
+        batch_word_add(c, r->name);
+        if (queue) {
+                batch_word_add(c, "-q");
+                batch_word_add(c, queue);
+        }
+        if (r->cpus > 1) {
+                buf_printf(&slots, "%llu", (unsigned long long)r->cpus);
+                batch_word_add(c, "-pe");
+                batch_word_add(c, pe);
+                batch_word_add(c, buf_z(&slots));
+        }
+        if (r->start_ms > clock_wall_ms())
+                add_moment(c, "-a", r->start_ms);
+        add_moment(c, "-e", r->end_ms);
+        batch_word_add(c, "-u");
+        batch_word_add(c, r->users);
+        return true;
+}
+
+static void grid_unreserve(struct batch_call *c, const char *name)
+{
+        batch_word_add(c, "qrdel");
+        batch_word_add(c, name);
+}
+
+static void grid_reserved(struct batch_call *c)
+{
+        batch_words_add(c, STR("qrstat -xml"));
+}
+
+/* Returns the text between a tag and its end, if the line has the tag. */
+static struct str between(struct str line, struct str tag)
+{
+        ptrdiff_t at = str_search(line, tag);
+        struct str text = at < 0 ? STR_NONE : str_skip(line, (size_t)at + tag.n);
+
+        return str_head(text, str_find(text, '<') < 0 ? 0 : (size_t)str_find(text, '<'));
+}
+
+static struct str grid_reserved_read(struct str line)
+{
+        return between(line, STR("<name>"));
+}
+
+static struct str grid_reserved_id(struct str line)
+{
+        struct str id = between(line, STR("<id>"));
+        uint64_t n;
+
+        return str_to_u64(id, &n) == 0 ? id : STR_NONE;
 }
 
 const struct batch_system batch_gridengine = {
@@ -583,6 +658,11 @@ const struct batch_system batch_gridengine = {
         .when = grid_when,
         .when_said = grid_when_said,
         .when_is_now = true,
+        .reserve = grid_reserve,
+        .unreserve = grid_unreserve,
+        .reserved = grid_reserved,
+        .reserved_read = grid_reserved_read,
+        .reserved_id = grid_reserved_id,
 };
 
 static int grid_open(const struct runner_config *c, struct runner **ret, struct err *err)

@@ -50,7 +50,7 @@ static const struct {
 };
 
 /* Returns whether the text is a ClassAd expression on one line and nothing more: no macro, no newline, no
- * bracket that closes what it did not open. */
+ * bracket that closes what it did not open. Comments and quoted names could hide brackets from this count. */
 static bool is_expression(const char *text)
 {
         char open[64];
@@ -67,6 +67,8 @@ static bool is_expression(const char *text)
                         quoted = !quoted;
                 if (quoted)
                         continue;
+                if (*p == '\'' || (*p == '/' && (p[1] == '/' || p[1] == '*')))
+                        return false;
                 if (at && depth == sizeof(open))
                         return false;
                 if (at)

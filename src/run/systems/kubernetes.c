@@ -22,6 +22,7 @@
 #define KUEUE      "kueue.x-k8s.io/queue-name"
 #define PROJECT    "app.kubernetes.io/part-of"
 #define KEEP_S     86400 /* a Job that has ended is removed by the cluster, if nobody does it before */
+#define WATCH_S    45    /* length of a watch; shorter than the time for an answer (batch/calls.c) */
 #define DEADLINE_S 120   /* by which the cluster's limit of time is longer than that of the script */
 
 static const char *const settings[] = {
@@ -436,6 +437,20 @@ static void kubernetes_status(struct batch_call *c, const char *user)
                        space);
 }
 
+/* A Job changes when its pod is made, is ready, ends or goes. Why a pod waits is not in the Job: it is seen
+ * with the next list. */
+static void kubernetes_watch(struct batch_call *c, struct str out)
+{
+        struct str version = kubernetes_version(out);
+
+        c->method = "GET";
+        if (version.n)
+                batch_path_add(c,
+                               "/apis/batch/v1/namespaces/%s/jobs?watch=true&timeoutSeconds=%d&"
+                               "resourceVersion=" STR_FMT "&" SELECTOR,
+                               namespace_of(c), WATCH_S, STR_ARG(version));
+}
+
 /* Asks for Jobs one by one. Nobody deletes a Job that has not ended but us, and people. */
 static void kubernetes_past(struct batch_call *c, const char *user, const char *natives)
 {
@@ -493,6 +508,7 @@ const struct batch_system batch_kubernetes = {
         .full = kubernetes_full,
         .status = kubernetes_status,
         .status_read = kubernetes_status_read,
+        .watch = kubernetes_watch,
         .past = kubernetes_past,
         .past_read = kubernetes_past_read,
         .past_max = 50,

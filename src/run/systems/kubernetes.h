@@ -12,5 +12,7 @@
 extern const struct request_service kubernetes_service;
 /* The answer to an apply is the line "applied|NAME". */
 void kubernetes_status_read(struct str out, batch_take_fn *take, void *arg);
+/* Returns the version of the list of Jobs in a status answer; empty: it has none. */
+struct str kubernetes_version(struct str out);
 void kubernetes_past_read(struct str out, batch_take_fn *take, void *arg);
 void kubernetes_capacity_read(const struct batch_settings *s, struct str out, struct run_capacity *c);

@@ -8,8 +8,9 @@
 #include "base/u64.h"
 #include "run/systems/kubernetes.h"
 
-#define GPU        KUBERNETES_GPU
-#define LINE_PARTS 12
+#define GPU         KUBERNETES_GPU
+#define LINE_PARTS  12
+#define VERSION_MAX 64 /* letters and digits of a resource version */
 
 /* ---- answers as lines */
 
@@ -64,6 +65,7 @@ static const char *const of_items[] = {"metadata.name",
                                        NULL};
 enum {
         KIND,
+        VERSION,
         ANSWER_NAME,
         ANSWER_STATUS,
         ANSWER_REASON,
@@ -82,6 +84,7 @@ enum {
         USED_GPU
 };
 static const char *const of_answer[] = {"kind",
+                                        "metadata.resourceVersion",
                                         "metadata.name",
                                         "status",
                                         "reason",
@@ -129,6 +132,8 @@ static void take_answer(const struct str *v, struct buf *out, struct buf *errors
                            STR_ARG(v[ANSWER_REASON]), STR_ARG(v[ANSWER_MESSAGE]));
         else if (str_eqz(v[KIND], "Job"))
                 ADD_LINE(out, "applied", v, ANSWER_NAME);
+        else if (str_eqz(v[KIND], "JobList"))
+                ADD_LINE(out, "version", v, VERSION);
         else if (str_eqz(v[KIND], "ResourceQuota"))
                 ADD_LINE(out, "quota", v, HARD_CPU, HARD_CPUS, HARD_MEMORY, HARD_ALL_MEMORY, HARD_GPU,
                          USED_CPU, USED_CPUS, USED_MEMORY, USED_ALL_MEMORY, USED_GPU);
@@ -315,6 +320,21 @@ void kubernetes_status_read(struct str out, batch_take_fn *fn, void *arg)
         map_free(pods);
 }
 
+/* The version becomes a part of a path. */
+struct str kubernetes_version(struct str out)
+{
+        struct line line;
+        size_t n = 0;
+
+        while (next_line(&out, &line))
+                if (str_eqz(line.kind, "version")) {
+                        while (n < line.part[0].n && isalnum((unsigned char)line.part[0].p[n]))
+                                n++;
+                        return n == line.part[0].n && n <= VERSION_MAX ? line.part[0] : STR_NONE;
+                }
+        return STR_NONE;
+}
+
 void kubernetes_past_read(struct str out, batch_take_fn *fn, void *arg)
 {
         struct line line;
@@ -329,7 +349,15 @@ void kubernetes_past_read(struct str out, batch_take_fn *fn, void *arg)
 
 /* ---- what there is */
 
-/* Reads a quantity ("1500m", "2", "16Gi", "1e3") in thousandths. Anything else counts as nothing. */
+#define MILLI_MAX 1000000000000000000u /* no machine has that much, and sums of a few stay below 2^64 */
+
+static uint64_t add_milli(uint64_t a, uint64_t b)
+{
+        return a + b < MILLI_MAX ? a + b : MILLI_MAX;
+}
+
+/* Reads a quantity ("1500m", "2", "16Gi", "1e3") in thousandths, up to MILLI_MAX. What is none counts as
+ * nothing. */
 static uint64_t quantity_milli(struct str text)
 {
         static const struct {
@@ -357,10 +385,18 @@ static uint64_t quantity_milli(struct str text)
                 return 0;
         for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
                 if (str_eqz(str_skip(text, n), units[i].suffix))
-                        return value * units[i].factor < 1e18
+                        return value * units[i].factor * 1000 < (double)MILLI_MAX
                                        ? (uint64_t)(value * units[i].factor * 1000 + 0.5)
-                                       : 0;
+                                       : MILLI_MAX;
         return 0;
+}
+
+/* Reads how much there is of something; more than can be counts as nothing. */
+static uint64_t offered_milli(struct str text)
+{
+        uint64_t n = quantity_milli(text);
+
+        return n < MILLI_MAX ? n : 0;
 }
 
 static uint64_t sum_milli(struct str list)
@@ -369,7 +405,7 @@ static uint64_t sum_milli(struct str list)
         uint64_t sum = 0;
 
         while (list.n && str_cut(&list, ',', &one))
-                sum += quantity_milli(one);
+                sum = add_milli(sum, quantity_milli(one));
         return sum;
 }
 
@@ -385,12 +421,12 @@ static void read_quota(const struct line *line, struct run_capacity *c)
         struct str cpu[] = {p[0].n ? p[0] : p[1], p[5].n ? p[5] : p[6]},
                    memory[] = {p[2].n ? p[2] : p[3], p[7].n ? p[7] : p[8]};
         const struct batch_node node = {
-                .cpus = quantity_milli(cpu[0]) / 1000,
-                .idle_cpus = less(quantity_milli(cpu[0]), quantity_milli(cpu[1])) / 1000,
-                .memory_bytes = quantity_milli(memory[0]) / 1000,
-                .idle_memory_bytes = less(quantity_milli(memory[0]), quantity_milli(memory[1])) / 1000,
-                .gpus = quantity_milli(p[4]) / 1000,
-                .idle_gpus = less(quantity_milli(p[4]), quantity_milli(p[9])) / 1000};
+                .cpus = offered_milli(cpu[0]) / 1000,
+                .idle_cpus = less(offered_milli(cpu[0]), quantity_milli(cpu[1])) / 1000,
+                .memory_bytes = offered_milli(memory[0]) / 1000,
+                .idle_memory_bytes = less(offered_milli(memory[0]), quantity_milli(memory[1])) / 1000,
+                .gpus = offered_milli(p[4]) / 1000,
+                .idle_gpus = less(offered_milli(p[4]), quantity_milli(p[9])) / 1000};
 
         batch_node_add(c, &node, node.cpus);
         if (!node.cpus)
@@ -414,7 +450,7 @@ static void read_node(const struct batch_settings *s, const struct line *line, s
                 return;
         struct node *n = mem_new(struct node);
         *n = (struct node){
-                .cpu = quantity_milli(p[5]), .memory = quantity_milli(p[6]), .gpus = quantity_milli(p[7])};
+                .cpu = offered_milli(p[5]), .memory = offered_milli(p[6]), .gpus = offered_milli(p[7])};
         map_put(nodes, p[0], n);
 }
 
@@ -433,9 +469,9 @@ void kubernetes_capacity_read(const struct batch_settings *s, struct str out, st
                 else if (str_eqz(line.kind, "node"))
                         read_node(s, &line, nodes);
                 else if (str_eqz(line.kind, "pod") && n) {
-                        n->used_cpu += sum_milli(line.part[POD_CPUS]);
-                        n->used_memory += sum_milli(line.part[POD_BYTES]);
-                        n->used_gpus += sum_milli(line.part[POD_GPUS]);
+                        n->used_cpu = add_milli(n->used_cpu, sum_milli(line.part[POD_CPUS]));
+                        n->used_memory = add_milli(n->used_memory, sum_milli(line.part[POD_BYTES]));
+                        n->used_gpus = add_milli(n->used_gpus, sum_milli(line.part[POD_GPUS]));
                 }
         }
         for (size_t at = 0; map_next(nodes, &at, &key, &value);) {

@@ -456,10 +456,12 @@ struct node {
 static void consider_state(const struct batch_settings *s, struct str state, struct node *n)
 {
         char last = state.n ? state.p[state.n - 1] : 0;
-        bool reserved = str_starts(state, STR("reserved")) || str_starts(state, STR("maint")) || last == '$';
+        bool maintained = str_starts(state, STR("maint")) || last == '$',
+             reserved = maintained || str_starts(state, STR("reserved"));
 
         if (last == '*' || last == '^' ||
-            (reserved && !batch_setting(s, "reservation") && !batch_setting(s, "reservations")))
+            (reserved && !batch_setting(s, "reservation") &&
+             (maintained || !batch_setting(s, "reservations"))))
                 n->usable -= n->idle, n->idle = 0;
         else if (str_starts(state, STR("planned")) || last == '-')
                 n->idle = 0;
@@ -632,12 +634,19 @@ static void add_time(struct batch_call *c, const char *key, int64_t at_ms)
 }
 
 /* Jobs that run at its start keep their room, as at every place. */
-static void slurm_reserve(struct batch_call *c, const struct batch_reserving *r)
+static bool slurm_reserve(struct batch_call *c, const struct batch_reserving *r)
 {
         const char *partition = batch_setting(c->settings, "partition");
         BUF_CLEANUP struct buf b = {0};
 
-        batch_words_add(c, STR("scontrol create reservation Flags=IGNORE_JOBS"));
+        if (partition && strchr(partition, ','))
+                partition = NULL;
+        if (r->maintenance && !partition) /* the nodes of several, or of which one is the default */
+                return false;
+        batch_words_add(c, r->maintenance
+                                   ? STR("scontrol create reservation Flags=MAINT,IGNORE_JOBS,PART_NODES "
+                                         "Nodes=ALL")
+                                   : STR("scontrol create reservation Flags=IGNORE_JOBS"));
         buf_printf(&b, "ReservationName=%s", r->name);
         batch_word_add(c, buf_z(&b));
         if (r->start_ms <= clock_wall_ms())
@@ -646,16 +655,19 @@ static void slurm_reserve(struct batch_call *c, const struct batch_reserving *r)
                 add_time(c, "StartTime", r->start_ms);
         add_time(c, "EndTime", r->end_ms);
         buf_reset(&b);
-        buf_printf(&b, "Users=%s", r->users);
+        buf_printf(&b, "Users=%s", r->maintenance ? "root" : r->users); /* Slurm requires somebody */
         batch_word_add(c, buf_z(&b));
-        buf_reset(&b);
-        buf_printf(&b, "CoreCnt=%llu", (unsigned long long)r->cpus);
-        batch_word_add(c, buf_z(&b));
-        if (!partition || strchr(partition, ','))
-                return;
-        buf_reset(&b);
-        buf_printf(&b, "PartitionName=%s", partition);
-        batch_word_add(c, buf_z(&b));
+        if (!r->maintenance) {
+                buf_reset(&b);
+                buf_printf(&b, "CoreCnt=%llu", (unsigned long long)r->cpus);
+                batch_word_add(c, buf_z(&b));
+        }
+        if (partition) {
+                buf_reset(&b);
+                buf_printf(&b, "PartitionName=%s", partition);
+                batch_word_add(c, buf_z(&b));
+        }
+        return true;
 }
 
 static void slurm_unreserve(struct batch_call *c, const char *name)

@@ -97,8 +97,8 @@ static void slurm_states(void **state)
                      {"maint", 1, 0, 3},      {"mixed$", 1, 0, 3},  {"idle*", 1, 0, 0},
                      {"idle^", 1, 0, 0},      {"planned", 4, 0, 0}, {"mixed-", 4, 0, 0},
                      {"completing", 4, 3, 3}, {"idle~", 4, 3, 3}};
-        struct run_word word = {"reservation", "ours"};
-        const struct batch_settings reserved = {&word, 1};
+        struct run_word word = {"reservation", "ours"}, makes = {"reservations", "yes"};
+        const struct batch_settings reserved = {&word, 1}, reserving = {&makes, 1};
         for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
                 BUF_CLEANUP struct buf line = {0};
                 struct run_capacity c;
@@ -113,6 +113,9 @@ static void slurm_states(void **state)
                 assert_int_equal(c.idle_gpus, table[i].idle ? 1 : 0);
                 c = read_of(&batch_slurm, &reserved, buf_z(&line));
                 assert_int_equal(c.idle_cpus_milli, table[i].reserved_idle * 1000);
+                c = read_of(&batch_slurm, &reserving, buf_z(&line)); /* maintenance is not for its jobs */
+                assert_int_equal(c.idle_cpus_milli,
+                                 strcmp(table[i].state, "reserved") ? table[i].idle * 1000 : 3000);
         }
 }
 

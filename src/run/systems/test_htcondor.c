@@ -422,7 +422,9 @@ static void odd_words(void **state)
 {
         (void)state;
         static const char *const odd[] = {
-                "true) || (true", "true\nqueue 1000", "$ENV(HOME)", "a \\", "(", "\"", "[}", "", "x)"};
+                "true) || (true", "true\nqueue 1000", "$ENV(HOME)", "a \\", "(", "\"", "[}", "", "x)",
+                /* what ClassAds do not count as brackets */
+                "/* ( */ true) || (true /* ) */", "'(' =!= 1) || ('x)' =!= 1", "true // ()"};
         struct err err = {""};
         BUF_CLEANUP struct buf head = {0};
         for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++) {

@@ -285,10 +285,49 @@ static void what_is_free_is_counted(void **state)
         assert_int_equal(c.idle_cpus_milli, 7000);
         assert_int_equal(c.idle_memory_bytes, 3ll << 30);
         answer_deinit(&a);
+        /* what pods have cannot become so much that it is little again */
+        c = (struct run_capacity){0};
+        batch_kubernetes.capacity_read(
+                &s,
+                STR("node|x|||Ready|True|8|16Gi|\n"
+                    "pod|a|Running|||||||x|1e18,1e18,999999P,9000P,9000P,9000P|1e17,1e17|\n"
+                    "pod|b|Running|||||||x|9000P,9000P,9000P|1e17|\n"),
+                &c);
+        assert_true(c.cpus_milli == 8000 && c.idle_cpus_milli == 0 && c.idle_memory_bytes == 0);
         c = (struct run_capacity){0};
         batch_kubernetes.capacity_read(&s, STR("node|x|||Ready|True|1e99|what\nquota\n|\n"), &c);
         assert_int_equal(c.cpus_milli, 0);
         assert_non_null(c.nothing);
+}
+
+static size_t watched(const char *version)
+{
+        static const struct run_word space[] = {{.name = "namespace", .value = "drover"}};
+        const struct batch_settings settings = {space, 1};
+        struct batch_call call = {.settings = &settings};
+        BUF_CLEANUP struct buf json = {0};
+        struct answer a = {{0}};
+        size_t n;
+
+        buf_printf(&json, "{\"kind\":\"JobList\",\"metadata\":{\"resourceVersion\":\"%s\"},\"items\":[]}",
+                   version);
+        answered(&a, buf_z(&json));
+        batch_kubernetes.watch(&call, buf_view(&a.out));
+        n = call.paths.n;
+        if (n)
+                assert_non_null(strstr(call.paths.v[0], "&resourceVersion=1047&"));
+        batch_call_deinit(&call);
+        answer_deinit(&a);
+        return n;
+}
+
+static void a_version_that_is_no_word_is_not_watched(void **state)
+{
+        (void)state;
+        assert_int_equal(watched("1047"), 1);
+        assert_int_equal(watched(""), 0);
+        assert_int_equal(watched("1&watch=false"), 0);
+        assert_int_equal(watched("1 HTTP/1.1"), 0);
 }
 
 int main(void)
@@ -300,6 +339,7 @@ int main(void)
                 cmocka_unit_test(an_apply_says_it_all),
                 cmocka_unit_test(words_that_no_object_can_have_are_refused),
                 cmocka_unit_test(what_is_free_is_counted),
+                cmocka_unit_test(a_version_that_is_no_word_is_not_watched),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -222,6 +222,8 @@ static const char grid_jobs[] =
 
 static void grid_lines(void **state)
 {
+        enum batch_phase phase = BATCH_UNFIT;
+
         (void)state;
         assert_read(batch_gridengine.status_read, grid_jobs,
                     "1.3 drover-abc-1 1 () root\n4 a <&> b 0 ()\n10 bad 7 ()\n");
@@ -241,12 +243,13 @@ static void grid_lines(void **state)
                 "====\njobname x\njobnumber 18\ntaskid undefined\nfailed 37 : qmaster enforced h_rt limit\n"
                 "====\njobname x\njobnumber 19\ntaskid undefined\nfailed 21 : in recognizing job\n",
                 "1.2 drover-abc-1 3 ()\n17 one 2 ()\n20 told 3 ()\n18 x 4 ()\n19 x 6 (in recognizing job)\n");
-        assert_true(
-                str_eqz(batch_gridengine.explained(STR(
-                                "job_type:                   NONE\nerror reason          1:      11/21/2026 "
-                                "19:46:28 [0:15093]: error: can't chdir to /none: No such file\nx\n")),
-                        "error: can't chdir to /none: No such file"));
-        assert_int_equal(batch_gridengine.explained(STR("nothing\n")).n, 0);
+        assert_true(str_eqz(
+                batch_gridengine.explained(
+                        STR("job_type:                   NONE\nerror reason          1:      11/21/2026 "
+                            "19:46:28 [0:15093]: error: can't chdir to /none: No such file\nx\n"),
+                        &phase),
+                "error: can't chdir to /none: No such file"));
+        assert_int_equal(batch_gridengine.explained(STR("nothing\n"), &phase).n, 0);
 }
 
 static void grid_answers(void **state)
