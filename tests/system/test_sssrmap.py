@@ -1,6 +1,8 @@
 """SSSRMAP: each object and action over HTTP, signed and by token; who may speak for whom; and what is no message."""
 import os
 import subprocess
+import time
+import xml.etree.ElementTree as ET
 
 import pytest
 
@@ -56,6 +58,8 @@ def test_each_action(instance, port, tmp_path):
     assert lien["Charge"] == "57600"
     assert [(r["JobId"], r["ReservationId"]) for r in maui("Query", "Reservation")] == [("PBS.1", lien["ReservationId"])]
     assert maui("Query", "Quote")[0]["Used"] == "True"
+    maui("Quote", "Job", more=job(WallDuration=3600, QualityOfService="high", **use))
+    assert [q.get("qos") for q in instance.json("bank", "quotes")["quotes"]] == [None, "high"]
     assert maui("Balance", "Account", ProjectId="chem")[0]["Reserved"] == "57600"
     charge, = maui("Charge", "Job", more=job(JobId="PBS.1", WallDuration=1234, **use))
     assert charge == {"Charge": "19744", "ReservationId": lien["ReservationId"]}
@@ -93,6 +97,12 @@ def test_each_action(instance, port, tmp_path):
     assert maui("Query", "Job", UserId="amy@local")[0]["Description"] == "wait & see"
     assert maui("Release", "Job", actor="amy", JobId=number) and maui("Modify", "Job", actor="amy", JobId=number, Priority=-7)
     assert maui("Query", "Job", JobId=number)[0]["Priority"] == "-7"
+    assert maui("Modify", "Job", actor="amy", JobId=number, Processors=3, WallDuration=120) == [{"JobCount": "1"}]
+    changed = maui("Query", "Job", JobId=number)[0]
+    assert (changed["Processors"], changed["WallDuration"], changed["Priority"]) == ("3", "120", "-7")
+    assert maui("Modify", "Job", actor="bob", code="742", JobId=number, Processors=1)
+    assert maui("Modify", "Job", actor="amy", code="317", JobId=number, Processors="1+1")
+    assert maui("Modify", "Job", actor="amy", code="317", JobId=number, Priority=1, Processors=1)
     assert "no such request" in maui("Cancel", "Job", actor="bob", JobId=number, code="742")
     assert maui("Cancel", "Job", actor="amy", JobId=f"{number}.0") == [{"JobCount": "1"}]
     node, = maui("Query", "Node")
@@ -103,6 +113,87 @@ def test_each_action(instance, port, tmp_path):
     for name, text in (("response", said), ("request", envelope(body, maui.sign(body)))):
         (tmp_path / name).write_text(text)
         subprocess.run(["xmllint", "--noout", "--nonet", "--schema", schema, str(tmp_path / name)], check=True, stderr=subprocess.PIPE)
+
+
+def advance(**fields):
+    return "<Data><AdvanceReservation>" + "".join(f"<{k}>{v}</{k}>" for k, v in fields.items()) + "</AdvanceReservation></Data>"
+
+
+def test_advance_reservations(instance, port):
+    """Created by elements or options, queried, deleted; what is wrong is named; and they are not the bank's reservations."""
+    maui = Client(port, KEY, name="maui")
+    agents.start(instance, "jobs_max: 4\ncpus: 4\n")
+    agents.queues(instance, 1)
+    start = int(time.time()) + 3600
+    made, = maui("Create", "AdvanceReservation", more=advance(StartTime=start, EndTime=start + 600, HostList="n1", ProcessorsPerNode=2, MemoryPerNode=64,
+                                                              UserList="amy, *@lab", GroupList="chem", Description="a course"))
+    assert made == {"ReservationId": made["ReservationId"], "State": "planned", "UserId": "root@local", "StartTime": str(start), "EndTime": str(start + 600),
+                    "HostList": "n1/default", "Processors": "2", "UserList": "amy@local,*@lab", "GroupList": "chem", "Description": "a course"}
+    there, = instance.api("GET", "/v1/reservations")["reservations"]
+    assert (there["start_ms"], there["end_ms"], there["places"][0]["memory_mib"]) == (start * 1000, (start + 600) * 1000, 64)
+    second, = maui("Create", "AdvanceReservation", Duration=60, ProcessorsPerNode=1, Requirements="TARGET.Cpus > 1 || true")
+    assert int(second["EndTime"]) - int(second["StartTime"]) == 60
+    wait_until(lambda: maui("Query", "AdvanceReservation", ReservationId=second["ReservationId"])[0]["State"] == "active")
+    assert [r["ReservationId"] for r in maui("Query", "AdvanceReservation")] == [made["ReservationId"], second["ReservationId"]]
+    assert maui("Query", "AdvanceReservation", more='<Get name="HostList"/>', ReservationId=made["ReservationId"]) == [{"HostList": "n1/default"}]
+    assert maui("Query", "Reservation") == [] and maui("Delete", "Reservation", ReservationId=second["ReservationId"], code="742")
+    for code, given in (("317", {"StartTime": start, "EndTime": start}), ("317", {"EndTime": 5}), ("317", {"EndTime": start, "Duration": 5}),
+                        ("317", {"StartTime": "soon", "EndTime": start}), ("317", {"Duration": "1h"}), ("317", {"Duration": 60, "UserList": "@"}),
+                        ("317", {}), ("317", {"Duration": 60, "Weather": "fair"}), ("317", {"Duration": 60, "Requirements": "1 +"}),
+                        ("317", {"Duration": 60, "ProcessorsPerNode": 4}), ("742", {"Duration": 60, "ProjectId": "none"})):
+        assert maui("Create", "AdvanceReservation", code=code, **given), given
+    assert maui("Create", "AdvanceReservation", actor="amy", code="444", Duration=60)
+    assert maui("Modify", "AdvanceReservation", code="315", ReservationId=made["ReservationId"], Duration=5)
+    assert maui("Delete", "AdvanceReservation", actor="amy", code="444", ReservationId=second["ReservationId"])
+    assert maui("Delete", "AdvanceReservation", ReservationId=second["ReservationId"]) == [{"ReservationId": second["ReservationId"]}]
+    assert maui("Delete", "AdvanceReservation", code="742", ReservationId=second["ReservationId"])
+    assert maui("Query", "AdvanceReservation", code="742", ReservationId="99")
+    assert [r["id"] for r in instance.api("GET", "/v1/reservations")["reservations"]] == [int(made["ReservationId"])]
+
+
+def test_several_requests_in_one_message(instance, port):
+    """Each has its response, in order, with its id, for its own actor, whatever became of those before; a bad signature stops all."""
+    old = Client(port, OLD, "sha1")
+    instance.cli("bank", "account", "chem", "--new", "--member", "amy@local=manager")
+    instance.cli("bank", "deposit", "chem", "100")
+
+    def one(action, obj, actor, number, **options):
+        text = request(action, obj, actor, **options)[len("<Body>"):-len("</Body>")]
+        return text.replace('id="r1"', f'id="{number}"')
+
+    def said(body, sign):
+        root = ET.fromstring(old.post(envelope(body, sign))[1])
+        return [(r.get("id"), r.findtext("Status/Code"), r.findtext("Data/*/Amount")) for r in root.findall("Body/Response")]
+    body = "<Body>" + "".join((
+        one("Charge", "Job", "amy", "a", JobId="j", ProjectId="chem", Charge=30), one("Balance", "Account", "amy", "b", ProjectId="chem"),
+        one("Balance", "Account", "bob", "c", ProjectId="chem"), one("Bake", "Account", "amy", "d"), one("Query", "Job", "a b", "e"),
+        one("Query", "Job", "amy", "f").replace("<Object>Job</Object>", "<Get name=\"JobId\"/>"),
+        one("Deposit", "Account", "amy", "g", ProjectId="chem", Amount=1), one("Charge", "Job", "amy", "h", JobId="j", ProjectId="chem", Charge=5),
+        one("Create", "AdvanceReservation", "amy", "i", Duration=60), one("Balance", "Account", "amy", "j", ProjectId="chem"))) + "</Body>"
+    assert said(body, old.sign(body)) == [("a", "000", None), ("b", "000", "70"), ("c", "444", None), ("d", "313", None), ("e", "317", None), ("f", "311", None),
+                                          ("g", "444", None), ("h", "000", None), ("i", "444", None), ("j", "000", "65")]
+    other = body.replace(">5<", ">6<")
+    assert [r[1] for r in said(other, old.sign(body))] == ["424"] and [r[1] for r in said(body, "")] == ["424"]
+    many = "<Body>" + one("Balance", "Account", "amy", "n", ProjectId="chem") * 32 + "</Body>"
+    assert said(many, old.sign(many)) == [("n", "000", "65")] * 32
+    more = many.replace("</Body>", one("Balance", "Account", "amy", "n", ProjectId="chem") + "</Body>")
+    assert [r[1] for r in said(more, old.sign(more))] == ["302"]
+    token = instance.json("token", "user", "--name", "amy@local")["token"]
+    body = "<Body>" + one("Balance", "Account", "amy", "a", ProjectId="chem") + one("Balance", "Account", "boss", "b", ProjectId="chem") + "</Body>"
+    assert said(body, f'<Signature><SecurityToken type="Cleartext">{token}</SecurityToken></Signature>') == [("a", "000", "65"), ("b", "444", None)]
+
+
+def test_machines(instance, port):
+    maui = Client(port, KEY, name="maui")
+    data = "<Data><Machine><MachineName>colony</MachineName><Architecture>x86_64</Architecture><Active>False</Active></Machine></Data>"
+    assert maui("Create", "Machine", more=data) == [{"MachineName": "colony"}]
+    assert maui("Create", "Machine", code="740", MachineName="colony")
+    assert maui("Modify", "Machine", MachineName="colony", Description="a < b", OperatingSystem="Linux")
+    assert maui("Query", "Machine") == [{"MachineName": "colony", "Active": "False", "Architecture": "x86_64", "OperatingSystem": "Linux", "Description": "a < b"}]
+    assert maui("Modify", "Machine", MachineName="colony", Active="true") and maui("Query", "Machine")[0]["Active"] == "True"
+    assert maui("Modify", "Machine", code="317", MachineName="colony", Active="maybe") and maui("Modify", "Machine", code="742", MachineName="blue")
+    assert maui("Delete", "Machine", actor="amy", code="444", MachineName="colony") and maui("Delete", "Machine", MachineName="colony")
+    assert maui("Query", "Machine") == []
 
 
 def test_who_speaks_for_whom(instance, port):
@@ -148,7 +239,7 @@ def test_what_is_wrong_is_named(instance, port):
             ("Deposit", "Account", "317", {"ProjectId": "chem", "Amount": "1", "Weather": "fair"}),
             ("Withdraw", "Account", "782", {"ProjectId": "chem", "Amount": "1"}), ("Balance", "Account", "742", {"ProjectId": "chem/statement"}),
             ("Cancel", "Job", "317", {"JobId": "7; 8"}), ("Query", "Job", "742", {"JobId": "77"}), ("Query", "Job", "317", {"JobId": "x"}),
-            ("Modify", "Job", "314", {"JobId": "7"}), ("Delete", "Reservation", "742", {"ReservationId": "77"}),
+            ("Modify", "Job", "317", {"JobId": "7"}), ("Delete", "Reservation", "742", {"ReservationId": "77"}),
             ("Quote", "Job", "317", {"ProjectId": "chem", "WallDuration": "99999999999"}), ("Quote", "Job", "317", {"ProjectId": "chem", "UserId": "@"})):
         assert maui(action, obj, code=code, **options), (action, obj)
     assert maui.post("<x/>", content_type="application/json")[0] == 415

@@ -1,15 +1,18 @@
-/* POST /SSSRMAP3: requests of SSSRMAP, each of which is translated to one call of the API.
+/* POST /SSSRMAP3: requests of SSSRMAP, each of which is translated to one call of the API, one after the
+ * other.
  *
  * api_sssrmap (I/O thread) has the body read, up to SSSRMAP_MESSAGE_MAX bytes, since it shows who the caller
  * is. read_message (reader) reads it and checks its signature. dispatch (I/O thread) finds the row of
  * `mappings` for action and object, makes the call's query or document of the row's members, and starts the
  * route that the row names, with the actor as the caller. The route's reply comes to route_replied (I/O
- * thread), is_made_xml (reader) makes a response of it, and the call ends. Nothing here decides anything that
- * a route decides. A failure is a response, too; only what is no message has a status of HTTP. */
+ * thread), and is_made_xml (reader) makes a response of it. go_on (I/O thread) dispatches the next request of
+ * the message; after the last one, the responses are signed, and the call ends. Nothing here decides anything
+ * that a route decides. A failure is a response, too; only what is no message has a status of HTTP. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "base/heap.h"
+#include "base/system/clock.h"
 #include "server/access/access.h"
 #include "server/api/routes.h"
 #include "server/sssrmap/message.h"
@@ -26,6 +29,14 @@ enum kind {
         USER,    /* a principal; a name without a domain gets the server's */
         LIST,    /* a list with this text */
         ONE_JOB, /* the id of one job, 7.0 */
+        NAMES,   /* a list of the names between commas */
+        USERS,   /* a text with principals between commas */
+        UNTIL,   /* seconds since 1970, as milliseconds from StartTime or from now */
+        SWITCH,  /* True or False, as active or inactive */
+        EDITED,  /* a list with this text, of the jobs that get the attributes which follow */
+        COUNT,   /* a whole number, as the text of an attribute */
+        PLACES,  /* of a reply: the places of a list, AGENT/QUEUE, with commas between */
+        CPUS,    /* of a reply: the sum of the processors of these places */
 };
 /* A parameter of a request, and the member of the document or of the query that it becomes. */
 struct member {
@@ -37,7 +48,7 @@ struct member {
 struct field {
         const char *name, *key;
         bool in_ad;
-        enum kind kind; /* TEXT as it is, SECONDS and MOMENT from milliseconds */
+        enum kind kind; /* TEXT as it is, SECONDS and MOMENT from milliseconds; PLACES, CPUS */
 };
 
 struct mapping {
@@ -49,16 +60,20 @@ struct mapping {
         const char *parameter;        /* the path's {…}; NULL: it has none */
         const char *element, *array;  /* array NULL: the reply is one element */
         const struct field *fields;   /* up to one without a name */
+        const char *within; /* array NULL: the member of the reply that is the element; NULL: the reply is */
 };
 
 struct translation {
         struct call_front front;
         struct call *call;
         struct sssrmap_message message;
-        struct buf text, body, reply;
+        struct buf text, body, responses;
+        size_t begun;                         /* where the last response begins */
         const struct config_sssrmap_key *key; /* that signs the response; NULL: none */
         const struct mapping *mapping;
-        int code; /* enum sssrmap_code of a failure before the route was started */
+        bool admitted; /* the signature or the token is good: the message's requests are answered one by one
+                        */
+        int code;      /* enum sssrmap_code of a failure before the route was started */
         struct err err;
 };
 
@@ -69,7 +84,7 @@ static void translation_free(struct call_front *f)
         sssrmap_deinit(&t->message);
         buf_deinit(&t->text);
         buf_deinit(&t->body);
-        buf_deinit(&t->reply);
+        buf_deinit(&t->responses);
         free(t);
 }
 
@@ -109,6 +124,11 @@ static const struct member job_named[] = {
         {"JobId", "ids", LIST, true}, {"Description", "reason", TEXT, false}, END};
 static const struct member job_priority[] = {
         {"JobId", "ids", LIST, true}, {"Priority", "value", NUMBER, true}, END};
+static const struct member job_edit[] = {{"JobId", "ids", EDITED, true},
+                                         {"Processors", "RequestCpus", COUNT, false},
+                                         {"Memory", "RequestMemory", COUNT, false},
+                                         {"WallDuration", "AllowedExecuteDuration", COUNT, false},
+                                         END};
 static const struct member none[] = {END};
 static const struct member account_named[] = {{"ProjectId", "", TEXT, true}, END};
 #define AMOUNT                                                                                               \
@@ -125,7 +145,8 @@ static const struct member account_named[] = {{"ProjectId", "", TEXT, true}, END
         }
 #define USED                                                                                                 \
         {"UserId", "user", USER, false}, {"MachineName", "place", TEXT, false},                              \
-                {"Processors", "cpus", NUMBER, false}, {"Memory", "memory_mib", NUMBER, false},              \
+                {"QualityOfService", "qos", TEXT, false}, {"Processors", "cpus", NUMBER, false},             \
+                {"Memory", "memory_mib", NUMBER, false},                                                     \
         {                                                                                                    \
                 "WallDuration", "duration_ms", SECONDS, false                                                \
         }
@@ -154,6 +175,27 @@ static const struct member charge[] = {
 static const struct member refund[] = {
         {"JobId", "job", TEXT, true}, ACCOUNT, AMOUNT, {"AllocationId", "id", NUMBER, false}, END};
 static const struct member release[] = {{"ReservationId", "id", NUMBER, true}, END};
+static const struct member advance[] = {{"StartTime", "start_ms", MOMENT, false},
+                                        {"EndTime", "duration_ms", UNTIL, false},
+                                        {"Duration", "duration_ms", SECONDS, false},
+                                        {"HostList", "places", NAMES, false},
+                                        {"Requirements", "where", TEXT, false},
+                                        {"Nodes", "nodes", NUMBER, false},
+                                        {"ProcessorsPerNode", "cpus", NUMBER, false},
+                                        {"MemoryPerNode", "memory_mib", NUMBER, false},
+                                        {"UserList", "users", USERS, false},
+                                        {"GroupList", "groups", TEXT, false},
+                                        {"ProjectId", "account", TEXT, false},
+                                        {"Description", "reason", TEXT, false},
+                                        END};
+static const struct member advance_named[] = {{"ReservationId", "", TEXT, true}, END};
+#define MACHINE_TEXTS                                                                                        \
+        {"Architecture", "arch", TEXT, false}, {"OperatingSystem", "opsys", TEXT, false}, WHY,               \
+        {                                                                                                    \
+                "Active", "state", SWITCH, false                                                             \
+        }
+static const struct member machine[] = {{"MachineName", "place", TEXT, true}, MACHINE_TEXTS, END};
+static const struct member machine_named[] = {{"MachineName", "place", TEXT, true}, END};
 
 static const struct field submitted[] = {
         {"JobId", "id", false, TEXT}, {"JobCount", "jobs", false, TEXT}, END};
@@ -212,14 +254,35 @@ static const struct field liens[] = {{"ReservationId", "id", false, TEXT},
                                      {"ProjectId", "account", false, TEXT},
                                      {"UserId", "user", false, TEXT},
                                      {"MachineName", "place", false, TEXT},
-                                     {"JobId", "why", false, TEXT},
+                                     {"JobId", "job_name", false, TEXT},
                                      {"StartTime", "at_ms", false, MOMENT},
                                      {"EndTime", "end_ms", false, MOMENT},
                                      END};
 
+static const struct field advances[] = {{"ReservationId", "id", false, TEXT},
+                                        {"State", "state", false, TEXT},
+                                        {"UserId", "owner", false, TEXT},
+                                        {"StartTime", "start_ms", false, MOMENT},
+                                        {"EndTime", "end_ms", false, MOMENT},
+                                        {"HostList", "places", false, PLACES},
+                                        {"Processors", "places", false, CPUS},
+                                        {"UserList", "users", false, TEXT},
+                                        {"GroupList", "groups", false, TEXT},
+                                        {"ProjectId", "account", false, TEXT},
+                                        {"JobId", "job", false, TEXT},
+                                        {"Description", "reason", false, TEXT},
+                                        END};
+static const struct field advance_ended[] = {{"ReservationId", "id", false, TEXT}, END};
+static const struct field machine_done[] = {{"MachineName", "place", false, TEXT}, END};
+static const struct field machines[] = {
+        {"MachineName", "name", false, TEXT},        {"Active", "active", false, TEXT},
+        {"Architecture", "arch", false, TEXT},       {"OperatingSystem", "opsys", false, TEXT},
+        {"Description", "description", false, TEXT}, END};
+
 #define ORDERS       HTTP_POST, "/v1/bank/orders"
 #define ACTION       HTTP_POST, "/v1/actions"
 #define SUBMIT(more) HTTP_POST, "/v1/requests", "{\"parts\":[{\"values\":{\"JobUniverse\":5" more, "}}]}"
+#define ADVANCE      "AdvanceReservation"
 #define OP(op)       "{\"op\":\"" op "\"", "}"
 #define ACT(a)       "{\"action\":\"" a "\"", "}"
 /* Of rows with the same action and object the first counts whose required parameters are there. */
@@ -233,6 +296,7 @@ static const struct mapping mappings[] = {
         {"Hold", "Job", ACTION, ACT("hold"), job_named, NULL, "Job", NULL, acted},
         {"Release", "Job", ACTION, ACT("release"), job_named, NULL, "Job", NULL, acted},
         {"Modify", "Job", ACTION, ACT("priority"), job_priority, NULL, "Job", NULL, acted},
+        {"Modify", "Job", ACTION, "{\"action\":\"edit\"", "}}", job_edit, NULL, "Job", NULL, acted},
         {"Query", "Node", HTTP_GET, "/v1/nodes", NULL, NULL, none, NULL, "Node", "nodes", nodes},
         {"Query", "Account", HTTP_GET, "/v1/bank/accounts/{name}", NULL, NULL, account_named, "ProjectId",
          "Account", NULL, accounts},
@@ -250,6 +314,19 @@ static const struct mapping mappings[] = {
         {"Query", "Reservation", HTTP_GET, "/v1/bank/reserved", NULL, NULL, none, NULL, "Reservation",
          "liens", liens},
         {"Delete", "Reservation", ORDERS, OP("release"), release, NULL, "Reservation", NULL, ordered},
+        {"Create", ADVANCE, HTTP_POST, "/v1/reservations", "{\"evict\":false", "}", advance, NULL, ADVANCE,
+         NULL, advances, "reservation"},
+        {"Query", ADVANCE, HTTP_GET, "/v1/reservations/{id}", NULL, NULL, advance_named, "ReservationId",
+         ADVANCE, NULL, advances},
+        {"Query", ADVANCE, HTTP_GET, "/v1/reservations", NULL, NULL, none, NULL, ADVANCE, "reservations",
+         advances},
+        {"Delete", ADVANCE, HTTP_DELETE, "/v1/reservations/{id}", NULL, NULL, advance_named, "ReservationId",
+         ADVANCE, NULL, advance_ended},
+        {"Create", "Machine", ORDERS, OP("register"), machine, NULL, "Machine", NULL, machine_done},
+        {"Query", "Machine", HTTP_GET, "/v1/bank/machines", NULL, NULL, none, NULL, "Machine", "machines",
+         machines},
+        {"Modify", "Machine", ORDERS, OP("machine"), machine, NULL, "Machine", NULL, machine_done},
+        {"Delete", "Machine", ORDERS, OP("unregister"), machine_named, NULL, "Machine", NULL, machine_done},
 };
 
 /* Attributes of jobs that a query shows. */
@@ -320,33 +397,112 @@ static bool principal_of(const struct server *s, struct str name, struct buf *re
         return true;
 }
 
-static int write_value(struct server *s, struct json *j, const struct member *e, struct str value,
-                       struct err *err)
+/* Gives the principals of a list of names; * and *@domain stay as they are. */
+static bool principals_of(const struct server *s, struct str names, struct buf *ret)
+{
+        struct str rest = names, one;
+
+        while (rest.n && str_cut(&rest, ',', &one)) {
+                buf_addz(ret, ret->n ? "," : "");
+                one = str_trim(one);
+                if (str_starts(one, STR("*")))
+                        buf_str(ret, one);
+                else if (!principal_of(s, one, ret))
+                        return false;
+        }
+        return true;
+}
+
+static void write_names(struct json *j, struct str names)
+{
+        struct str rest = names, one;
+
+        json_open(j, '[');
+        while (rest.n && str_cut(&rest, ',', &one))
+                json_str(j, str_trim(one));
+        json_close(j, ']');
+}
+
+static bool is_switch(struct str value)
+{
+        return str_ieq(value, STR("True")) || str_ieq(value, STR("False"));
+}
+
+static bool is_time(enum kind kind)
+{
+        return kind == SECONDS || kind == MOMENT || kind == UNTIL;
+}
+
+/* Returns the words for what a value of this kind must be. */
+static const char *kind_words(enum kind kind)
+{
+        switch (kind) {
+        case USER: return "a user";
+        case USERS: return "a list of users";
+        case NUMBER: return "a whole number";
+        case COUNT: return "a whole number from 1 on";
+        case SWITCH: return "True or False";
+        default: return "a number of seconds";
+        }
+}
+
+/* Computes how long it is from StartTime, or from now, until `end_s`. */
+static int write_until(struct json *j, const struct sssrmap_message *m, int64_t end_s, struct err *err)
+{
+        struct str text, duration;
+        int64_t start_ms = clock_wall_ms(), start_s;
+
+        if (sssrmap_parameter(m, "StartTime", &text, err) != 0 ||
+            sssrmap_parameter(m, "Duration", &duration, err) != 0)
+                return SSSRMAP_VALUE;
+        if (duration.n)
+                return err_set(err, SSSRMAP_VALUE, "EndTime and Duration exclude each other");
+        if (text.n && str_to_i64(text, &start_s) == 0 && start_s >= 0 && start_s <= TIME_MAX)
+                start_ms = start_s * 1000;
+        if (end_s * 1000 <= start_ms)
+                return err_set(err, SSSRMAP_VALUE, "EndTime is not after StartTime, or not after now");
+        json_int(j, end_s * 1000 - start_ms);
+        return 0;
+}
+
+static int write_value(struct server *s, struct json *j, const struct sssrmap_message *m,
+                       const struct member *e, struct str value, struct err *err)
 {
         BUF_CLEANUP struct buf user = {0};
         int64_t n = 0;
 
         if ((e->kind == NUMBER && str_to_i64(value, &n) != 0) ||
-            ((e->kind == SECONDS || e->kind == MOMENT) &&
-             (str_to_i64(value, &n) != 0 || n < 0 || n > TIME_MAX)) ||
-            (e->kind == USER && !principal_of(s, value, &user)))
+            (is_time(e->kind) && (str_to_i64(value, &n) != 0 || n < 0 || n > TIME_MAX)) ||
+            (e->kind == USER && !principal_of(s, value, &user)) ||
+            (e->kind == USERS && !principals_of(s, value, &user)) ||
+            (e->kind == SWITCH && !is_switch(value)) ||
+            (e->kind == COUNT && (str_to_i64(value, &n) != 0 || n < 1)))
                 return err_set(err, SSSRMAP_VALUE, "%s: \"" STR_FMT "\" is not %s", e->parameter,
-                               STR_ARG(str_head(value, 64)),
-                               e->kind == USER     ? "a user"
-                               : e->kind == NUMBER ? "a whole number"
-                                                   : "a number of seconds");
+                               STR_ARG(str_head(value, 64)), kind_words(e->kind));
         json_key(j, e->key);
         switch (e->kind) {
         case TEXT:
+        case PLACES:
+        case CPUS:
         case ONE_JOB: json_str(j, value); break;
-        case USER: json_str(j, buf_view(&user)); break;
+        case USER:
+        case USERS: json_str(j, buf_view(&user)); break;
         case NUMBER: json_int(j, n); break;
         case SECONDS:
         case MOMENT: json_int(j, n * 1000); break;
+        case UNTIL: return write_until(j, m, n, err);
+        case NAMES: write_names(j, value); break;
+        case SWITCH: json_strz(j, str_ieq(value, STR("True")) ? "active" : "inactive"); break;
+        case COUNT: json_str(j, value); break;
         case LIST:
+        case EDITED:
                 json_open(j, '[');
                 json_str(j, value);
                 json_close(j, ']');
+                if (e->kind == EDITED) {
+                        json_key(j, "attributes");
+                        json_open(j, '{'); /* closed by the text behind the members */
+                }
                 break;
         }
         return 0;
@@ -363,7 +519,7 @@ static int write_body(struct server *s, struct translation *t)
 
                 r = sssrmap_parameter(&t->message, e->parameter, &value, &t->err);
                 if (r == 0 && value.n)
-                        r = write_value(s, &j, e, value, &t->err);
+                        r = write_value(s, &j, &t->message, e, value, &t->err);
         }
         buf_addz(&t->body, t->mapping->after);
         t->front.body = buf_view(&t->body);
@@ -457,11 +613,41 @@ static void add_status(struct buf *out, int code, const char *message)
         buf_addz(out, "</Status>");
 }
 
+static void add_places(struct buf *out, const struct field *f, const json_t *places)
+{
+        BUF_CLEANUP struct buf names = {0};
+        const json_t *one;
+        size_t i;
+
+        json_array_foreach (places, i, one)
+                buf_printf(&names, "%s%s/%s", names.n ? "," : "",
+                           json_string_value(json_object_get(one, "agent")),
+                           json_string_value(json_object_get(one, "queue")));
+        add_text(out, f->name, buf_view(&names));
+}
+
+static void add_cpus(struct buf *out, const struct field *f, const json_t *places)
+{
+        const json_t *one;
+        int64_t sum = 0;
+        char text[32];
+        size_t i;
+
+        json_array_foreach (places, i, one)
+                sum += (int64_t)json_integer_value(json_object_get(one, "cpus"));
+        snprintf(text, sizeof(text), "%" PRId64, sum);
+        add_text(out, f->name, str_of(text));
+}
+
 static void add_field(struct buf *out, const struct field *f, const json_t *v)
 {
         char text[32];
 
-        if (json_is_string(v))
+        if (f->kind == PLACES)
+                add_places(out, f, v);
+        else if (f->kind == CPUS)
+                add_cpus(out, f, v);
+        else if (json_is_string(v))
                 add_text(out, f->name, str_of(json_string_value(v)));
         else if (json_is_boolean(v))
                 add_text(out, f->name, json_is_true(v) ? STR("True") : STR("False"));
@@ -476,17 +662,30 @@ static void add_field(struct buf *out, const struct field *f, const json_t *v)
         }
 }
 
-static void add_element(struct translation *t, struct buf *out, const json_t *element)
+static void add_element(const struct mapping *m, uint32_t wanted, struct buf *out, const json_t *element)
 {
-        const struct mapping *m = t->mapping;
-
         buf_printf(out, "<%s>", m->element);
-        for (const struct field *f = m->fields; f->name; f++)
-                if (sssrmap_wants(&t->message, str_of(f->name)))
+        for (size_t i = 0; m->fields[i].name; i++) {
+                const struct field *f = &m->fields[i];
+
+                if (wanted & 1u << i)
                         add_field(
                                 out, f,
                                 json_object_get(f->in_ad ? json_object_get(element, "ad") : element, f->key));
+        }
         buf_printf(out, "</%s>", m->element);
+}
+
+/* Returns the set of the fields that the request asks for, by their numbers: it may name two hundred, and a
+ * reply may have a hundred thousand elements. */
+static uint32_t wanted_fields(const struct translation *t)
+{
+        uint32_t wanted = 0;
+
+        for (size_t i = 0; t->mapping->fields[i].name; i++)
+                if (sssrmap_wants(&t->message, str_of(t->mapping->fields[i].name)))
+                        wanted |= 1u << i;
+        return wanted;
 }
 
 /* The actions on jobs reach some and miss others: the first that was missed is told. */
@@ -501,32 +700,35 @@ static void add_reply(struct translation *t, struct buf *out, const json_t *repl
 {
         const json_t *list = t->mapping->array ? json_object_get(reply, t->mapping->array) : NULL;
         const char *problem = missed(reply);
+        const json_t *element = t->mapping->within ? json_object_get(reply, t->mapping->within) : reply;
         size_t count = t->mapping->array ? json_array_size(list) : 1;
+        uint32_t wanted = wanted_fields(t);
 
         add_status(out, problem ? SSSRMAP_UNKNOWN : SSSRMAP_SUCCESS, problem);
         buf_printf(out, "<Count>%zu</Count><Data>", count);
         for (size_t i = 0; i < count; i++)
-                add_element(t, out, list ? json_array_get(list, i) : reply);
+                add_element(t->mapping, wanted, out, list ? json_array_get(list, i) : element);
         buf_addz(out, "</Data>");
 }
 
-/* Puts the signed response into c->out. */
-static void respond(struct call *c, struct translation *t, struct str content)
-{
-        BUF_CLEANUP struct buf response = {0};
+static void dispatch(struct server *s, struct call *c);
 
-        buf_addz(&response, "<Response");
+/* Begins the response to the present request; close_response ends it. */
+static void open_response(struct translation *t)
+{
+        t->begun = t->responses.n;
+        buf_addz(&t->responses, "<Response");
         if (t->message.id) {
-                buf_addz(&response, " id=\"");
-                xml_escape(&response, str_of(t->message.id));
-                buf_char(&response, '"');
+                buf_addz(&t->responses, " id=\"");
+                xml_escape(&t->responses, str_of(t->message.id));
+                buf_char(&t->responses, '"');
         }
-        buf_printf(&response, ">" STR_FMT "</Response>", STR_ARG(content));
-        buf_reset(&c->out);
-        sssrmap_write(&c->out, buf_view(&response), t->key ? str_of(t->key->key) : STR_NONE,
-                      t->key ? t->key->name : NULL, t->message.signature.size);
-        c->status = 200;
-        c->content_type = CONTENT_TYPE;
+        buf_char(&t->responses, '>');
+}
+
+static void close_response(struct translation *t)
+{
+        buf_addz(&t->responses, "</Response>");
 }
 
 static void send_response(struct server *s, struct call *c)
@@ -535,17 +737,92 @@ static void send_response(struct server *s, struct call *c)
         call_reply(c);
 }
 
-/* Reader thread, since a reply may be large. */
+/* Reader thread, since the responses may be large: puts them, signed, into c->out. */
+static void sign_responses(struct server *s, struct call *c)
+{
+        struct translation *t = translation_of(c);
+
+        (void)s;
+        buf_reset(&c->out);
+        sssrmap_write(&c->out, buf_view(&t->responses), t->key ? str_of(t->key->key) : STR_NONE,
+                      t->key ? t->key->name : NULL, t->message.signature.size);
+        c->status = 200;
+        c->content_type = CONTENT_TYPE;
+        call_io(c, send_response);
+}
+
+/* Makes the call as it was before its first route. */
+static void call_again(struct call *c, struct translation *t)
+{
+        buf_reset(&c->out);
+        buf_reset(&t->body);
+        c->status = 200;
+        c->code = NULL;
+        c->err = (struct err){""};
+        c->content_type = NULL;
+        c->chunked = false;
+        c->when = TURN_READ;
+        c->param[0] = c->param[1] = STR_NONE;
+        memset(t->front.query, 0, sizeof(t->front.query));
+        t->front.body = STR_NONE;
+        t->front.replied = false;
+        t->code = 0;
+        t->err = (struct err){""};
+}
+
+/* I/O thread: a response is there. */
+static void go_on(struct server *s, struct call *c)
+{
+        struct translation *t = translation_of(c);
+
+        if (!t->admitted || !sssrmap_next(&t->message)) {
+                call_reader(c, sign_responses);
+                return;
+        }
+        call_again(c, t);
+        dispatch(s, c);
+}
+
+/* I/O thread: responses that are larger than the replies of which they are made count for the caller, too. */
+static void response_made(struct server *s, struct call *c)
+{
+        struct translation *t = translation_of(c);
+        size_t more = t->responses.n > t->front.counted ? t->responses.n - t->front.counted : 0;
+
+        if (http_body_grow(c->http, more)) {
+                t->front.counted += more;
+        } else {
+                struct buf before = {0};
+
+                buf_str(&before, str_head(buf_view(&t->responses), t->begun));
+                buf_deinit(&t->responses);
+                t->responses = before;
+                open_response(t);
+                add_status(&t->responses, SSSRMAP_FAILED,
+                           "too many large messages of yours are on their way: ask again later");
+                close_response(t);
+        }
+        go_on(s, c);
+}
+
+/* Reader thread, since a reply may be large: as XML some letters take five times as much. */
 static void is_made_xml(struct server *s, struct call *c)
 {
         struct translation *t = translation_of(c);
         json_t *reply = json_loadb(c->out.p ? c->out.p : "", c->out.n, 0, NULL);
+        BUF_CLEANUP struct buf text = {.max = CALL_FRONT_REPLY_MAX};
 
         (void)s;
-        add_reply(t, &t->reply, reply);
+        add_reply(t, &text, reply);
         json_decref(reply);
-        respond(c, t, buf_view(&t->reply));
-        call_io(c, send_response);
+        buf_deinit(&c->out); /* the response may wait for others of the message, and for its signature */
+        open_response(t);
+        if (text.overflow)
+                add_status(&t->responses, SSSRMAP_FAILED, "the response is too large: ask for less");
+        else
+                buf_str(&t->responses, buf_view(&text));
+        close_response(t);
+        call_io(c, response_made);
 }
 
 /* I/O thread: the route has replied, or the call has failed before. */
@@ -553,15 +830,16 @@ static void route_replied(struct server *s, struct call *c)
 {
         struct translation *t = translation_of(c);
 
-        (void)s;
         call_state_drop(c);
         if (t->code == 0 && c->status < 300) {
                 call_reader(c, is_made_xml);
                 return;
         }
-        add_status(&t->reply, t->code ? t->code : code_of(c), t->code ? t->err.text : c->err.text);
-        respond(c, t, buf_view(&t->reply));
-        call_reply(c);
+        buf_deinit(&c->out); /* what was made of a reply that became too large */
+        open_response(t);
+        add_status(&t->responses, t->code ? t->code : code_of(c), t->code ? t->err.text : c->err.text);
+        close_response(t);
+        go_on(s, c);
 }
 
 /* ---- who asks */
@@ -572,32 +850,64 @@ static void fail(struct call *c, int code)
         call_io(c, send_response);
 }
 
-/* I/O thread: the caller is known. */
+/* Makes the actor of the request the caller. A token speaks for its user only. */
+static int take_actor(struct server *s, struct call *c, struct translation *t)
+{
+        BUF_CLEANUP struct buf actor = {0};
+        enum role today;
+
+        if (t->message.signature.cleartext.n)
+                return call_owner_is(str_of(c->who), str_of(t->message.actor))
+                               ? 0
+                               : err_set(&t->err, SSSRMAP_FORBIDDEN, "the token is not the actor's");
+        if (!principal_of(s, str_of(t->message.actor), &actor))
+                return err_set(&t->err, SSSRMAP_VALUE,
+                               "the actor is not a user: it must be NAME or NAME@DOMAIN");
+        if (!owners_allow(&t->key->actors, buf_view(&actor)))
+                return err_set(&t->err, SSSRMAP_FORBIDDEN, "the key does not speak for %s", buf_z(&actor));
+        free(c->who);
+        c->who = buf_take(&actor);
+        today = access_role(s, c->who);
+        c->role = t->key->role < today ? t->key->role : today;
+        return 0;
+}
+
+/* I/O thread: whoever has sent the message may speak for somebody. */
 static void dispatch(struct server *s, struct call *c)
 {
         struct translation *t = translation_of(c);
-        int code;
+        int code = t->responses.n > CALL_FRONT_REPLY_MAX
+                           ? err_set(&t->err, SSSRMAP_FAILED,
+                                     "the responses are larger than %u MiB: send fewer requests at once",
+                                     CALL_FRONT_REPLY_MAX >> 20)
+                           : sssrmap_request(&t->message, &t->err);
 
-        http_trust(c->http);
-        code = translate(s, c, t);
+        t->admitted = true;
+        if (code == 0)
+                code = take_actor(s, c, t);
+        if (code == 0) {
+                http_trust(c->http);
+                if (!http_body_hold(c->http, str_of(c->who)))
+                        code = err_set(&t->err, SSSRMAP_FAILED,
+                                       "too many large messages of yours are on their way");
+        }
+        if (code == 0)
+                code = translate(s, c, t);
         if (code != 0)
                 fail(c, code);
         else
                 c->route->start(s, c);
 }
 
-/* I/O thread: the token was looked up. It speaks for its user only. */
+/* I/O thread: the token was looked up. */
 static void token_known(struct server *s, struct call *c)
 {
         struct translation *t = translation_of(c);
 
-        if (c->who && call_owner_is(str_of(c->who), str_of(t->message.actor))) {
+        if (c->who)
                 dispatch(s, c);
-                return;
-        }
-        fail(c,
-             err_set(&t->err, c->who ? SSSRMAP_FORBIDDEN : SSSRMAP_SIGNATURE,
-                     c->who ? "the token is not the actor's" : "this token is not valid: ask for a new one"));
+        else
+                fail(c, err_set(&t->err, SSSRMAP_SIGNATURE, "this token is not valid: ask for a new one"));
 }
 
 static void look_up_token(struct server *s, struct call *c)
@@ -607,12 +917,10 @@ static void look_up_token(struct server *s, struct call *c)
 }
 
 /* Finds the key and checks the signature. A key that is not known fails as a wrong signature does. */
-static int identify(struct server *s, struct call *c, struct translation *t)
+static int identify(struct server *s, struct translation *t)
 {
         const struct sssrmap_signature *sign = &t->message.signature;
         const struct config_sssrmap_key *key = config_sssrmap_key(&s->config.sssrmap, sign->token_name);
-        BUF_CLEANUP struct buf actor = {0};
-        enum role today;
 
         if (!sign->given || !sign->keyed)
                 return err_set(&t->err, SSSRMAP_SIGNATURE, "the message is not signed");
@@ -623,14 +931,6 @@ static int identify(struct server *s, struct call *c, struct translation *t)
                 return err_set(&t->err, SSSRMAP_SIGNATURE,
                                "messages with this key must be signed with SHA-256");
         t->key = key;
-        if (!principal_of(s, str_of(t->message.actor), &actor))
-                return err_set(&t->err, SSSRMAP_VALUE,
-                               "the actor is not a user: it must be NAME or NAME@DOMAIN");
-        if (!owners_allow(&key->actors, buf_view(&actor)))
-                return err_set(&t->err, SSSRMAP_FORBIDDEN, "the key does not speak for %s", buf_z(&actor));
-        c->who = buf_take(&actor);
-        today = access_role(s, c->who);
-        c->role = key->role < today ? key->role : today;
         return 0;
 }
 
@@ -647,7 +947,7 @@ static void read_message(struct server *s, struct call *c)
                 return;
         }
         if (code == 0)
-                code = identify(s, c, t);
+                code = identify(s, t);
         if (code != 0)
                 fail(c, code);
         else

@@ -118,16 +118,23 @@ static int read_signature(struct sssrmap_message *m, struct err *err)
         return 0;
 }
 
-static int read_request(struct sssrmap_message *m, struct err *err)
+static void read_attributes(struct sssrmap_message *m)
 {
-        const struct xml *object = xml_child(m->request, "Object");
-
         m->action = xml_get(m->request, "action");
         m->actor = xml_get(m->request, "actor");
         m->id = xml_get(m->request, "id");
+        m->object = NULL;
+}
+
+int sssrmap_request(struct sssrmap_message *m, struct err *err)
+{
+        const struct xml *object = xml_child(m->request, "Object");
+
         if (!object || xml_next(object, "Object"))
                 return err_set(err, SSSRMAP_OBJECT,
-                               "a request is about one object: Job, Node, Account or Quote");
+                               "a request is about one object: Job, Node, Account, Quote, Reservation, "
+                               "AdvanceReservation or "
+                               "Machine");
         m->object = object->text;
         if (xml_child(m->request, "Data") && xml_next(xml_child(m->request, "Data"), "Data"))
                 return err_set(err, SSSRMAP_VALUE, "a request has one Data at most");
@@ -152,8 +159,20 @@ int sssrmap_read(struct str text, struct xml_schema *schema, struct sssrmap_mess
         if (r != 0)
                 return r == -EINVAL ? SSSRMAP_MALFORMED : r;
         ret->request = xml_child(xml_child(ret->root, "Body"), "Request");
-        r = read_signature(ret, err);
-        return r == 0 && ret->request ? read_request(ret, err) : r;
+        if (ret->request)
+                read_attributes(ret);
+        return read_signature(ret, err);
+}
+
+bool sssrmap_next(struct sssrmap_message *m)
+{
+        const struct xml *next = xml_next(m->request, "Request");
+
+        if (!next)
+                return false;
+        m->request = next;
+        read_attributes(m);
+        return true;
 }
 
 void sssrmap_deinit(struct sssrmap_message *m)
@@ -195,14 +214,17 @@ static bool is_parameter(const struct xml *x)
         return xml_is(x, "Set") || xml_is(x, "Where") || xml_is(x, "Option");
 }
 
-static const struct xml *job_of(const struct sssrmap_message *m)
+/* Returns the one element of Data, which the schema allows; NULL: there is no Data. */
+static const struct xml *object_of(const struct sssrmap_message *m)
 {
-        return xml_child(xml_child(m->request, "Data"), "Job");
+        const struct xml *data = xml_child(m->request, "Data");
+
+        return data ? data->first : NULL;
 }
 
 int sssrmap_parameter(const struct sssrmap_message *m, const char *name, struct str *ret, struct err *err)
 {
-        const struct xml *x = job_of(m) ? xml_child(job_of(m), name) : NULL;
+        const struct xml *x = object_of(m) ? xml_child(object_of(m), name) : NULL;
         unsigned times = x != NULL;
 
         *ret = xml_text(x);
@@ -239,7 +261,7 @@ int sssrmap_only(const struct sssrmap_message *m, const char *const *names, stru
                 if (is_parameter(x) && !is_one_of(xml_get(x, "name"), names))
                         return err_set(err, SSSRMAP_VALUE, "%s of %s takes no %.64s", m->action, m->object,
                                        xml_get(x, "name"));
-        for (const struct xml *x = job_of(m) ? job_of(m)->first : NULL; x; x = x->next)
+        for (const struct xml *x = object_of(m) ? object_of(m)->first : NULL; x; x = x->next)
                 if (!is_one_of(x->name, names))
                         return err_set(err, SSSRMAP_VALUE, "%s of %s takes no %.64s", m->action, m->object,
                                        x->name);

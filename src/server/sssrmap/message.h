@@ -39,20 +39,25 @@ struct sssrmap_signature {
 };
 struct sssrmap_message {
         struct xml *root;
-        const struct xml *request;           /* in root; NULL: the body holds a response */
-        const char *action, *object, *actor; /* in root; of a request */
+        const struct xml *request; /* in root: the present request; NULL: the body holds responses */
+        const char *action, *object, *actor; /* in root; of the request. object: after sssrmap_request */
         const char *id;                      /* NULL: none */
         struct str body;                     /* signed part; borrowed from the text */
         struct sssrmap_signature signature;
 };
 
-/* Reads a message. Returns 0; or an enum sssrmap_code with err; or -errno with err (-ENOSYS: no libxml2). */
+/* Reads a message, of which the first request is the present one. Returns 0; or an enum sssrmap_code with
+ * err; or -errno with err (-ENOSYS: no libxml2). */
 int sssrmap_read(struct str text, struct xml_schema *schema, struct sssrmap_message *ret, struct err *err);
 void sssrmap_deinit(struct sssrmap_message *m); /* also after an error */
+/* Makes the next request the present one. Returns false if there is none. */
+bool sssrmap_next(struct sssrmap_message *m);
+/* Reads the object of the present request. Returns 0; or an enum sssrmap_code with err. */
+int sssrmap_request(struct sssrmap_message *m, struct err *err);
 /* Returns whether the message is signed with this key. */
 bool sssrmap_is_signed(const struct sssrmap_message *m, struct str key);
 
-/* Gives the value of a parameter, which may stand in the Job of Data, or as Set, Where or Option; *ret is
+/* Gives the value of a parameter, which may stand in the object of Data, or as Set, Where or Option; *ret is
  * empty if it is not there. Returns 0; or SSSRMAP_VALUE with err: it is there more than once. */
 int sssrmap_parameter(const struct sssrmap_message *m, const char *name, struct str *ret, struct err *err);
 /* Returns whether the request names no attributes to show, or this one. */

@@ -38,8 +38,32 @@ static int code_of(struct str text)
         struct err err = {""};
         int code = sssrmap_read(text, schema, &m, &err);
 
+        if (code == 0 && m.request)
+                code = sssrmap_request(&m, &err);
         sssrmap_deinit(&m);
         return code;
+}
+
+static void requests_are_read_one_by_one(void **state)
+{
+        struct sssrmap_message m;
+        struct err err = {""};
+
+        (void)state;
+        assert_int_equal(sssrmap_read(STR("<Envelope><Body>" BALANCE
+                                          "<Request action=\"Query\" actor=\"bob\" id=\"2\"><Get name=\"x\"/>"
+                                          "</Request></Body></Envelope>"),
+                                      schema, &m, &err),
+                         0);
+        assert_int_equal(sssrmap_request(&m, &err), 0);
+        assert_string_equal(m.actor, "amy");
+        assert_null(m.id);
+        assert_true(sssrmap_next(&m));
+        assert_string_equal(m.actor, "bob");
+        assert_string_equal(m.id, "2");
+        assert_int_equal(sssrmap_request(&m, &err), SSSRMAP_OBJECT);
+        assert_false(sssrmap_next(&m));
+        sssrmap_deinit(&m);
 }
 
 static void a_request_is_read(void **state)
@@ -50,6 +74,7 @@ static void a_request_is_read(void **state)
 
         (void)state;
         assert_int_equal(sssrmap_read(STR(ENVELOPE), schema, &m, &err), 0);
+        assert_int_equal(sssrmap_request(&m, &err), 0);
         assert_string_equal(m.action, "Balance");
         assert_string_equal(m.object, "Account");
         assert_string_equal(m.actor, "amy");
@@ -126,7 +151,8 @@ static void what_is_no_message_is_refused(void **state)
                 "<Envelope><Body></Body></Envelope>",
                 "<Body>" BALANCE "</Body>",
                 "<Envelope><Body>" BALANCE "</Body><Body>" BALANCE "</Body></Envelope>",
-                "<Envelope><Body>" BALANCE BALANCE "</Body></Envelope>",
+                "<Envelope><Body>" BALANCE "<Response><Status><Value>Success</Value><Code>000</Code></Status>"
+                "</Response></Body></Envelope>",
                 "<Envelope><!-- <Body> --><Body>" BALANCE "</Body></Envelope>",
                 "<Envelope><Body>" BALANCE "<![CDATA[x]]></Body></Envelope>",
                 "<!DOCTYPE Envelope [<!ENTITY e \"x\">]><Envelope><Body>" BALANCE "</Body></Envelope>",
@@ -217,9 +243,13 @@ static void a_parameter_is_there_once(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_request_is_read),          cmocka_unit_test(what_is_written_is_signed),
-                cmocka_unit_test(golds_form_is_read),         cmocka_unit_test(what_is_no_message_is_refused),
-                cmocka_unit_test(a_large_message_is_refused), cmocka_unit_test(a_parameter_is_there_once),
+                cmocka_unit_test(a_request_is_read),
+                cmocka_unit_test(requests_are_read_one_by_one),
+                cmocka_unit_test(what_is_written_is_signed),
+                cmocka_unit_test(golds_form_is_read),
+                cmocka_unit_test(what_is_no_message_is_refused),
+                cmocka_unit_test(a_large_message_is_refused),
+                cmocka_unit_test(a_parameter_is_there_once),
         };
 
         return cmocka_run_group_tests(tests, set_up, tear_down);
