@@ -78,7 +78,7 @@ class Wire:
 class Pair:
     """`first` is the instance of the test; `second` has a folder beside it. Both are started by `start`."""
 
-    def __init__(self, instance, build, lease="2s", more=""):
+    def __init__(self, instance, build, lease="4s", more=""):
         self.first, self.second = instance, Instance(build, os.path.join(instance.base, "second"))
         self.second.work = instance.work
         ports = [free_port(), free_port()]

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-LIMIT = 90.0
+LIMIT = 180.0
 
 
 def programs():
@@ -18,11 +18,22 @@ def programs():
     return f"/usr/lib/postgresql/{versions[-1]}/bin"
 
 
-def _as_user():
+def as_user():
+    """For subprocess: the user postgres, if this one is root, as which PostgreSQL does not run."""
     if os.geteuid() != 0:
         return {}
     user = pwd.getpwnam("postgres")
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+
+
+def kill_all(postmaster):
+    """As SIGKILL of all its processes: the postmaster's children end when they miss it."""
+    children = []
+    with contextlib.suppress(OSError), open(f"/proc/{postmaster}/task/{postmaster}/children", encoding="ascii") as f:
+        children = [int(pid) for pid in f.read().split()]
+    for pid in (postmaster, *children):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 class Postgres:
@@ -46,7 +57,7 @@ class Postgres:
 
     def _do(self, program, *args):
         done = subprocess.run([os.path.join(self.bin, program), *args], cwd="/", capture_output=True, text=True, check=False,
-                              env={**os.environ, "LC_ALL": "C.UTF-8"}, **_as_user())
+                              env={**os.environ, "LC_ALL": "C.UTF-8"}, **as_user())
         assert done.returncode == 0, f"{program}: {done.stdout}{done.stderr}"
 
     def set(self, *lines):
@@ -56,7 +67,7 @@ class Postgres:
     def start(self):
         with open(self.log, "ab") as out:
             self.process = subprocess.Popen([os.path.join(self.bin, "postgres"), "-D", self.data], cwd="/", stdin=subprocess.DEVNULL,
-                                            stdout=out, stderr=out, env={**os.environ, "LC_ALL": "C.UTF-8"}, **_as_user())
+                                            stdout=out, stderr=out, env={**os.environ, "LC_ALL": "C.UTF-8"}, **as_user())
         end = time.monotonic() + LIMIT
         while subprocess.run([os.path.join(self.bin, "pg_isready"), "-q", "-h", self.base], check=False).returncode != 0:
             if self.process.poll() is not None or time.monotonic() > end:
@@ -97,15 +108,8 @@ class Postgres:
         self.process = None
 
     def kill(self):
-        """As SIGKILL of all its processes: the postmaster's children end when they miss it."""
-        children = []
-        with contextlib.suppress(OSError), open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="ascii") as f:
-            children = [int(pid) for pid in f.read().split()]
-        self.process.kill()
+        kill_all(self.process.pid)
         self.process.wait()
-        for pid in children:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
         self.process = None
 
     def remove(self):

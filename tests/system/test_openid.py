@@ -306,19 +306,25 @@ def test_documents_that_are_not_believed(instance, provider, change, word):
 
 
 def test_a_provider_that_does_not_answer(instance, provider):
-    """Others go on, and so many sign-ins wait, and no more."""
+    """Others go on, and so many sign-ins wait, of which no address has all."""
     start(instance, provider, *ADMITTED)
     provider.gate.clear()
     told = []
-    waiting = [threading.Thread(target=lambda: told.append(https(instance, "GET", "/page/openid/begin")[1]["Location"])) for _ in range(70)]
+
+    def begins(source):
+        told.append(https(instance, "GET", "/page/openid/begin", source=source)[1]["Location"])
+
+    waiting = [threading.Thread(target=begins, args=("127.0.0.1",)) for _ in range(70)]
     for t in waiting:
         t.start()
-    wait_until(lambda: told.count("/#/not-signed-in/busy") == 6)
+    wait_until(lambda: told.count("/#/not-signed-in/busy") == 38)
+    waiting.append(threading.Thread(target=begins, args=("127.0.0.2",)))
+    waiting[-1].start()
     assert instance.json("token", "list")["tokens"] == [] and https(instance, "GET", "/")[0] == 200
     provider.gate.set()
     for t in waiting:
         t.join(LIMIT)
-    assert len([t for t in told if t.startswith(provider.issuer)]) == 64
+    assert len([t for t in told if t.startswith(provider.issuer)]) == 33 and len(told) == 71
     assert provider.asked.count("/realm/.well-known/openid-configuration") == 1
     provider.gate.clear()  # a server that is stopped does not wait for it
     cookie, url = begin(instance)

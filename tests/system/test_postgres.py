@@ -1,7 +1,10 @@
 """A server whose queue is in PostgreSQL: the database is killed, fails over, is full, is another server's; copies go to SQLite and
 back. What is the same with every store is shown by tests/conform, and by the other files here with $DROVER_TEST_STORE=postgresql."""
+import contextlib
 import json
 import os
+import re
+import select
 import signal
 import shutil
 import subprocess
@@ -12,7 +15,7 @@ import uuid
 import pytest
 
 import postgres
-from drover import Instance, sh, wait_until
+from drover import LIMIT, Instance, UnixConnection, sh, wait_until
 from test_full_disk import fill
 from test_kill import apart, final_events, kill9
 
@@ -148,6 +151,26 @@ def test_failover(instance, own):
         instance.stop()
     finally:
         standby.remove()
+
+
+def test_a_commit_that_only_the_primary_has(instance, own):
+    """A session that ends while it waits for a synchronous standby leaves its commit in the primary alone: it is acknowledged when the
+    standby has it, too."""
+    instance.store = own.new_address()
+    instance.server()
+    own.sql("ALTER SYSTEM SET synchronous_standby_names = 'missing'")
+    own.sql("SELECT pg_reload_conf()")
+    waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+    late = instance.start("drover", "submit", "--hold", instance.write("late.sub", sh("true")))
+    first = wait_until(lambda: own.sql(waiting))
+    own.sql(f"SELECT pg_terminate_backend({first})")
+    wait_until(lambda: not late.running() or own.sql(waiting) not in ("", first))
+    assert late.running(), late.output()
+    own.sql("ALTER SYSTEM RESET synchronous_standby_names")
+    own.sql("SELECT pg_reload_conf()")
+    assert late.process.wait(60) == 0
+    assert len(instance.api("GET", "/v1/jobs")["jobs"]) == 1
+    instance.stop()
 
 
 def test_a_failover_that_loses_records_is_refused(instance, own):
@@ -412,7 +435,7 @@ def test_a_drained_leader(instance, request, database):
         assert instance.json("server", "status") == {"kind": "standby", "role": "leader", "standby_ms": 60000}
         wait_until(lambda: os.path.exists(os.path.join(other.dir, "standby.json")))
         assert "role: follower" in other.cli("server", "status")
-        assert "does not lead" in other.cli("queue", code=1).err
+        assert re.search("does not lead|stands by", other.cli("rm", str(held), code=1).err)
         assert "leads by itself" in other.cli("server", "promote", code=1).err
         instance.cli("server", "drain")
         assert first.process.wait(60) == 75
@@ -426,3 +449,59 @@ def test_a_drained_leader(instance, request, database):
     finally:
         for one in other.daemons:
             one.stop()
+
+
+@contextlib.contextmanager
+def no_commits(database, address):
+    """Nothing becomes durable: another session has locked the table of the records against writing."""
+    name = address.split("@/")[1].split("?")[0]
+    with subprocess.Popen(["psql", "-X", "-q", "-At", "-h", database.base, "-U", "postgres", "-d", name], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True, cwd="/") as session:
+        session.stdin.write("BEGIN; LOCK TABLE drover_log IN EXCLUSIVE MODE; SELECT 'locked';\n")
+        session.stdin.flush()
+        assert session.stdout.readline() == "locked\n"
+        yield
+        session.stdin.close()
+
+
+def test_reads_beside_a_commit_show_what_is_durable(instance, database):
+    """The first read of a request that has changed waits for the commit; later ones are answered at once, with the counts before the
+    change. Calls reach the core in the order in which they were sent."""
+    instance.store = database.new_address()
+    instance.server()
+    request = instance.submit(sh("true", queue="queue 9"))
+    changes, reads = UnixConnection(instance.socket_path(), LIMIT), UnixConnection(instance.socket_path(), LIMIT)
+
+    def answer(connection):
+        reply = connection.getresponse()
+        assert reply.status == 200
+        return json.loads(reply.read())
+
+    def hold(member):
+        changes.request("POST", "/v1/actions", json.dumps({"ids": [f"{request}.{member}"], "action": "hold"}), {"Content-Type": "application/json"})
+
+    def held():
+        one, = instance.api("GET", "/v1/requests")["requests"]
+        return one["held"], instance.api("GET", f"/v1/requests/{request}")["held"]
+
+    assert held() == (0, 0)
+    reads.request("GET", f"/v1/requests/{request}")
+    assert answer(reads)["held"] == 0
+    hold(0)
+    assert answer(changes)["affected"] == 1
+    with no_commits(database, instance.store):
+        hold(1)
+        reads.request("GET", f"/v1/requests/{request}")
+        instance.api("GET", "/v1/server/status")  # it came after the read, and does not wait
+        readable, _, _ = select.select([changes.sock, reads.sock], [], [], 0.5)
+        assert not readable
+    assert answer(changes)["affected"] == 1 and answer(reads)["held"] == 2
+    with no_commits(database, instance.store):
+        hold(2)
+        for _ in range(10):
+            assert held() == (2, 2)
+        assert not select.select([changes.sock], [], [], 0.5)[0]
+        assert held() == (2, 2)
+    assert answer(changes)["affected"] == 1
+    assert held() == (3, 3)
+    instance.stop()

@@ -14,10 +14,11 @@
 #include "server/loop/turn.h"
 
 /* the server makes a new one at each start, and when the clock was set */
-#define SERVER_VALID_S (5 * 365 * 86400LL)
-#define STEP_BACK_MS   60000
-#define AGENT_VALID_MS (30 * 86400000LL) /* an agent renews its certificate when it connects */
-#define PRUNE_MS       86400000
+#define SERVER_VALID_S  (5 * 365 * 86400LL)
+#define STEP_BACK_MS    60000
+#define AGENT_VALID_MS  (30 * 86400000LL) /* an agent renews its certificate when it connects */
+#define PRUNE_MS        86400000
+#define TOKENS_FRESH_MS 2000
 
 int access_open(struct server *s, struct access **ret, struct err *err)
 {
@@ -183,13 +184,35 @@ static void speak_for(struct server *s, struct call *c, const struct token *t)
         c->token_until_ms = t->expires_ms;
 }
 
+/* A server that follows another reads the tokens again for a call, unless it has just done so: one that was
+ * removed there is refused here after that time. Returns false if they cannot be read. */
+static bool follow_tokens(struct server *s)
+{
+        struct access *a = s->access;
+        int64_t now = clock_boot_ms();
+        struct tokens *fresh = NULL;
+        struct err err = {0};
+
+        if (!s->following || (a->tokens_ms && now - a->tokens_ms < TOKENS_FRESH_MS))
+                return true;
+        if (tokens_load(s->store, &fresh, &err) != 0) {
+                log_warn("msg=\"the tokens cannot be read again: none is accepted\" why=\"%s\"",
+                         LOG_TEXT(str_of(err.text)));
+                return false;
+        }
+        tokens_free(a->tokens);
+        a->tokens = fresh;
+        a->tokens_ms = now;
+        return true;
+}
+
 static void look_up_token(struct server *s, struct call *c)
 {
         struct bearer *b = c->state;
         const struct token *t;
 
-        if (tokens_look(s->access->tokens, b->token, TOKEN_USER, str_of(ca_fingerprint(s->access->ca)),
-                        clock_wall_ms(), &t) == 0)
+        if (follow_tokens(s) && tokens_look(s->access->tokens, b->token, TOKEN_USER,
+                                            str_of(ca_fingerprint(s->access->ca)), clock_wall_ms(), &t) == 0)
                 speak_for(s, c, t);
         c->state = NULL;
         c->state_free = NULL;
@@ -336,7 +359,8 @@ int access_join(struct server *s, struct str token, struct str name, struct str 
         buf_str(ret_ca, ca_cert_pem(a->ca));
         ceiling_owners(s, t, &owners);
         certificates_add(a->certificates, &facts,
-                         &(struct cert_ceiling){buf_view(&owners), t->tags, t->labels}, turn_batch(s->turn));
+                         &(struct cert_ceiling){buf_view(&owners), t->tags, t->labels, t->most},
+                         turn_batch(s->turn));
         r = tokens_use(a->tokens, token, TOKEN_AGENT, fingerprint, now, turn_batch(s->turn), NULL);
         return r > 0 ? err_set(err, -EACCES, "%s", token_error_text(r)) : r;
 }

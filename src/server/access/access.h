@@ -18,6 +18,7 @@ struct access {
         struct certificates *certificates;
         struct credentials *credentials; /* of users, for their jobs */
         int64_t pruned_ms;
+        int64_t tokens_ms;      /* boot clock: when a server that follows read the tokens again; 0: never */
         int64_t issued_ms;      /* Unix time at which the server's certificate was issued; I/O thread */
         struct buf description; /* of /.well-known/drover; empty until the first call; core thread */
         char *own[2];           /* principals of the server's own user and of root; NULL: unknown */

@@ -73,6 +73,7 @@ static void agent_free(struct agent *a)
         free(a->instance);
         owners_deinit(&a->owners);
         free(a->tags);
+        free(a->most);
         free(a->name);
         free(a);
 }
@@ -183,6 +184,8 @@ static void set_ceiling(struct server *s, struct agent *a, const struct certific
         a->owners_said = c->ceiling.owners.n > 0;
         free(a->tags);
         a->tags = str_dupz(c->ceiling.tags);
+        free(a->most);
+        a->most = str_dupz(c->ceiling.most);
         a->warned = false;
         core_agent_labels(s->core, a->name, c->ceiling.labels);
 }

@@ -33,6 +33,7 @@ struct agent {
         struct owners owners; /* the owners that the agent may serve */
         bool owners_said;     /* an admin has listed the owners */
         char *tags;           /* "": any */
+        char *most;           /* most that each queue may offer, base/job/offer_limit.h; "": no limit */
         bool warned;          /* a warning that its offers are restricted was logged */
         /* see agents_hear */
         bool waits; /* it is in the list of agents with deferred commands */

@@ -385,11 +385,9 @@ static const struct entry *current_report(struct server *s, uint64_t request, ui
 /* Returns the name that people know the runner's system by; NULL: there is none. */
 static const char *batch_system_name(const char *runner)
 {
-        static const char *const names[][2] = {{"slurm", "Slurm"},
-                                               {"gridengine", "Grid Engine"},
-                                               {"pbs", "PBS"},
-                                               {"htcondor", "HTCondor"},
-                                               {"kubernetes", "Kubernetes"}};
+        static const char *const names[][2] = {
+                {"slurm", "Slurm"},       {"gridengine", "Grid Engine"}, {"pbs", "PBS"},
+                {"htcondor", "HTCondor"}, {"kubernetes", "Kubernetes"},  {"arc", "ARC"}};
 
         for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
                 if (!strcmp(runner, names[i][0]))

@@ -7,7 +7,7 @@
 
 static bool is_sent(const struct advance *a)
 {
-        return !a->request && !a->maintenance;
+        return !a->request;
 }
 
 void reserved_changed(struct server *s)
@@ -52,7 +52,8 @@ static void send_list(struct server *s, struct agent *to, bool even_if_empty)
                         r->queue = message_text(m, str_of(p.queue));
                         r->start_ms = a->start_ms;
                         r->end_ms = a->end_ms;
-                        r->cpus = p.cpus > 0 ? (uint64_t)p.cpus : 0;
+                        r->maintenance = a->maintenance;
+                        r->cpus = p.cpus > 0 && !a->maintenance ? (uint64_t)p.cpus : 0;
                         all->reservations[all->n_reservations++] = r;
                 }
         m->to_agent.reserved = all;

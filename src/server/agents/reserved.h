@@ -1,5 +1,5 @@
 /* reserved: advance reservations of agents' queues, sent to the agents, which may make them in their batch
- * systems. Core thread. Those for maintenance and for single jobs are not sent. */
+ * systems. Core thread. Those for single jobs are not sent. */
 #pragma once
 #include "server/agents/agents.h"
 

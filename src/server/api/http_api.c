@@ -1,5 +1,6 @@
 #include "server/api/http_api.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 #include "base/map.h"
@@ -8,6 +9,7 @@
 #include "server/access/job_peer.h"
 #include "server/api/routes.h"
 #include "server/calls/body.h"
+#include "server/loop/following.h"
 #include "server/page/openid.h"
 #include "server/page/page.h"
 
@@ -184,6 +186,33 @@ static void identify_local(struct http_api *a, struct call *c, uid_t uid)
         start_call(c);
 }
 
+/* Says how old the answer is, by the header Drover-Standby, in milliseconds. Returns whether the call is one
+ * that a server that follows answers; otherwise it has failed. */
+static bool may_follow(struct http_api *a, struct call *c)
+{
+        const struct following *f = a->server->following;
+        int64_t current_ms = atomic_load(&f->current_ms);
+        char age[24];
+
+        if (!c->route->standby) {
+                call_fail(
+                        c, 503, "standby",
+                        "this server stands by, and answers only reads of requests, jobs and history: ask %s",
+                        f->leader);
+                return false;
+        }
+        if (!current_ms) {
+                call_fail(c, 503, "standby",
+                          "this server stands by, and does not know yet what is current: "
+                          "ask %s",
+                          f->leader);
+                return false;
+        }
+        snprintf(age, sizeof(age), "%lld", (long long)(clock_boot_ms() - current_ms));
+        http_add_header(c->http, "Drover-Standby", age);
+        return true;
+}
+
 static void request_handle(void *arg, struct http_request *r)
 {
         struct http_api *a = arg;
@@ -218,6 +247,8 @@ static void request_handle(void *arg, struct http_request *r)
                         call_fail(c, 404, "not_found", "there is nothing at %s", c->path);
                 return;
         }
+        if (a->server->following && !may_follow(a, c))
+                return;
         if (c->route->anybody)
                 c->route->start(c->server, c);
         else if (remote && with_page && !http_header(r, "Authorization").n && page_cookie(r).n)
@@ -247,7 +278,8 @@ int http_api_new(struct server *s, struct loop *loop, struct tls_context *tls, s
         *ret = a;
         r = openid_new(s, loop, &s->openid, err);
         if (r == 0)
-                r = http_server_listen(a->http, s->paths.api, 0666, NULL, NULL, err);
+                r = http_server_listen(a->http, s->following ? s->paths.reads : s->paths.api, 0666, NULL,
+                                       NULL, err);
         if (r == 0 && s->config.api_listen) {
                 r = http_server_listen(a->http, s->config.api_listen, 0, tls, &address, err);
                 if (r == 0)

@@ -24,8 +24,9 @@
 
 #define PAGE_DEFAULT 256
 #define PAGE_MAX     2047
-#define PAGE_FULL    128        /* tasks in a page with their output, which is 128 KiB for each */
-#define PAGE_BYTES   (4u << 20) /* size of its tasks' texts at which a page ends */
+#define PAGE_FULL    128              /* tasks in a page with their output, which is 128 KiB for each */
+#define PAGE_BYTES   (4u << 20)       /* size of its tasks' texts at which a page ends */
+#define ARENA_BYTES  (4 * PAGE_BYTES) /* and of all texts that were looked at for it */
 /* history rows read for a page; the page may then be short, and has a next one */
 #define LOOKED_MAX 20000
 #define PAGE_NS    500000000 /* processor time of the reader's thread at which a page ends likewise */
@@ -244,7 +245,7 @@ struct show {
         struct call *call;
 
         struct shown *tasks;
-        size_t count;
+        size_t count, chosen; /* chosen: of the queue, those that were compared with the filter already */
 };
 
 static void show_free(void *arg)
@@ -380,7 +381,7 @@ static void write_tasks(struct server *s, struct call *c)
         for (size_t i = 0; i < x->count; i++)
                 write_task(c, &j, &x->tasks[i], x->view);
         json_close(&j, ']');
-        if (x->more && x->in_history)
+        if (x->more && x->in_history && x->before)
                 buf_printf(&next, "h%" PRIu64, x->before);
         else if (x->more)
                 buf_printf(&next, "q%" PRIu64, x->after);
@@ -532,32 +533,29 @@ void api_tes_task(struct server *s, struct call *c)
 
 /* ---- listing */
 
-/* Returns whether the last row of x->tasks belongs in the listing. */
+/* Reader thread: returns whether a row belongs in the listing. */
 static bool is_wanted(struct call *c, const struct row *r)
 {
-        struct show *x = c->state;
+        const struct show *x = c->state;
         json_t *kept;
         struct str removed;
         bool wanted;
 
-        if (r->past || x->has_state || x->name_prefix.n || x->tag_count) {
-                read_ad(r, &c->arena, &kept, &removed);
-                wanted = kept && (!x->has_state || state_of(r, kept, removed) == x->state) &&
-                         tes_matches(kept, x->name_prefix, x->keys, x->values, x->tag_count);
-                json_decref(kept);
-        } else {
-                wanted = true;
-        }
-        if (wanted) {
-                x->count++;
-                x->bytes += r->ad.n;
-        }
+        if (!r->past && !x->has_state && !x->name_prefix.n && !x->tag_count)
+                return true;
+        read_ad(r, &c->arena, &kept, &removed);
+        wanted = kept && (!x->has_state || state_of(r, kept, removed) == x->state) &&
+                 tes_matches(kept, x->name_prefix, x->keys, x->values, x->tag_count);
+        json_decref(kept);
         return wanted;
 }
 
-static bool page_is_full(const struct show *x)
+/* The texts of tasks that are not wanted stay in memory until the call ends, too. */
+static bool page_is_full(const struct call *c)
 {
-        return x->count == x->limit || x->bytes > PAGE_BYTES;
+        const struct show *x = c->state;
+
+        return x->count == x->limit || x->bytes > PAGE_BYTES || c->arena.used > ARENA_BYTES;
 }
 
 static int on_row(void *arg, uint64_t row, const struct past_job *h)
@@ -565,7 +563,7 @@ static int on_row(void *arg, uint64_t row, const struct past_job *h)
         struct show *x = arg;
         struct row *r = &x->tasks[x->count].row;
 
-        if (page_is_full(x) || x->looked == LOOKED_MAX || x->call->arena.used > 4 * PAGE_BYTES ||
+        if (page_is_full(x->call) || x->looked == LOOKED_MAX ||
             (x->looked % 16 == 15 && clock_thread_ns() > x->end_ns)) {
                 x->more = true;
                 return 1;
@@ -574,7 +572,10 @@ static int on_row(void *arg, uint64_t row, const struct past_job *h)
         x->before = row;
         if (h->member == 0 && past_row(x->past, h, NULL, &x->call->arena, false, NAMES, r)) {
                 r->past = true;
-                is_wanted(x->call, r);
+                if (is_wanted(x->call, r)) {
+                        x->count++;
+                        x->bytes += r->ad.n;
+                }
         }
         return 0;
 }
@@ -605,31 +606,68 @@ static void ask_history(struct server *s, struct call *c)
         call_reader(c, x->more ? write_tasks : read_history); /* if `more`, no task of the page has ended */
 }
 
+static void list_queue(struct server *s, struct call *c);
+
+static void list_on(struct server *s, struct call *c)
+{
+        (void)s;
+        call_yield_to_client(c, list_queue);
+}
+
+/* Reader thread: keeps the wanted ones of the tasks that the last slice found. A user's text may take long to
+ * parse. */
+static void choose_wanted(struct server *s, struct call *c)
+{
+        struct show *x = c->state;
+        size_t found = x->count;
+
+        (void)s;
+        x->count = x->chosen;
+        for (size_t i = x->chosen; i < found; i++) {
+                struct row r = x->tasks[i].row;
+
+                if (is_wanted(c, &r)) {
+                        x->bytes += r.ad.n;
+                        x->tasks[x->count++].row = r;
+                }
+        }
+        x->chosen = x->count;
+        call_io(c, list_on);
+}
+
 /* Core thread: lists tasks in the queue, one slice. */
 static void list_queue(struct server *s, struct call *c)
 {
         struct show *x = c->state;
         int64_t end_ns = clock_mono_ns() + SLICE_NS;
-        uint64_t id = x->after;
+        uint64_t id;
         struct row_maker m;
+        size_t bytes = 0;
 
         row_maker_init(&m, s, &c->arena);
-        for (unsigned looked = 1; !x->more && (id = core_request_next(s->core, x->after)); looked++) {
+        for (unsigned looked = 1; (id = core_request_next(s->core, x->after)) && !page_is_full(c) &&
+                                  x->bytes + bytes <= PAGE_BYTES;
+             looked++) {
                 struct core_request r;
-                struct row *row = &x->tasks[x->count].row;
+                bool found;
 
-                if (page_is_full(x)) {
-                        x->more = true;
-                        break;
-                }
                 if (looked % 16 == 0 && clock_mono_ns() > end_ns)
                         break;
                 x->after = id;
-                if (core_request_get(s->core, id, &r) == 0 && str_eqz(r.owner, c->who) &&
-                    fill_live(s, c, &m, id, row))
-                        is_wanted(c, row);
+                found = core_request_get(s->core, id, &r) == 0 && str_eqz(r.owner, c->who) &&
+                        fill_live(s, c, &m, id, &x->tasks[x->count].row);
+                if (!found)
+                        continue;
+                bytes += x->tasks[x->count++].row.ad.n;
+                if (clock_mono_ns() > end_ns) /* its text may be long */
+                        break;
         }
         row_maker_deinit(&m);
+        if (x->count > x->chosen) {
+                call_reader(c, choose_wanted);
+                return;
+        }
+        x->more = id && page_is_full(c);
         if (id && !x->more) {
                 call_yield_to_client(c, list_queue);
                 return;

@@ -11,6 +11,7 @@
 
 /* a chunked reply pauses while the client has more bytes than this to read */
 #define PENDING_MAX (1u << 20)
+#define BUSY        "too many large requests of yours are on their way at once: send this one later"
 
 void *call_state(struct call *c, size_t size, void (*state_free)(void *state))
 {
@@ -135,13 +136,26 @@ static void count_call(const struct call *c)
                      c->route ? c->route->path : METRICS_OTHER, c->status, clock_mono_ns() - c->begun_ns);
 }
 
+/* A reply that waits to be translated counts for its caller, like a body; one in chunks did so at its first.
+ */
+static void front_reply(struct server *s, struct call *c)
+{
+        c->front->replied = true;
+        c->front->counted += c->chunked ? 0 : c->out.n;
+        if (!c->chunked && !http_body_grow(c->http, c->out.n)) {
+                c->status = 503;
+                c->code = "busy";
+                err_set(&c->err, 0, BUSY);
+        }
+        c->front->reply(s, c);
+}
+
 static void send_reply(struct server *s, struct call *c)
 {
         struct http_request *r = c->http;
 
         if (c->front && !c->front->replied) {
-                c->front->replied = true;
-                c->front->reply(s, c);
+                front_reply(s, c);
                 return;
         }
         c->http = NULL;
@@ -180,8 +194,13 @@ void call_chunk(struct call *c, bool last, call_fn *more)
                 return;
         }
         if (c->front) {
+                bool counted = c->chunked || http_body_grow(c->http, CALL_FRONT_REPLY_MAX);
+
+                c->front->counted += c->chunked ? 0 : CALL_FRONT_REPLY_MAX;
                 c->chunked = true;
-                if (c->out.n > CALL_FRONT_REPLY_MAX)
+                if (!counted)
+                        call_fail(c, 503, "busy", BUSY);
+                else if (c->out.n > CALL_FRONT_REPLY_MAX)
                         call_fail(c, 413, "too_large", "the answer is larger than %u MiB: ask for less",
                                   CALL_FRONT_REPLY_MAX >> 20);
                 else
@@ -197,8 +216,10 @@ void call_chunk(struct call *c, bool last, call_fn *more)
                 call_end(c);
         else if (http_reply_pending(c->http) < PENDING_MAX)
                 call_yield(c, more);
-        else
-                c->waits = true; /* until the connection has sent its buffer */
+        else {
+                buf_deinit(&c->out); /* its memory is not kept while the client reads */
+                c->waits = true;     /* until the connection has sent its buffer */
+        }
 }
 
 static void send_error(struct server *s, struct call *c)
@@ -346,8 +367,7 @@ static bool body_fits(struct call *c)
                           "the body has too many values: they would take %zu MiB, and may take %u",
                           size >> 20, PARSED_MAX >> 20);
         else if (size >= SMALL_MAX && !http_body_grow(c->http, size))
-                call_fail(c, 503, "busy",
-                          "too many large requests of yours are on their way at once: send this one later");
+                call_fail(c, 503, "busy", BUSY);
         else
                 return true;
         return false;

@@ -26,8 +26,9 @@ typedef void call_fn(struct server *s, struct call *c);
 
 /* A request in another form than the API's own, translated to a call of a route. The translation stands in
  * for the request's query, body and content type, and `reply` makes the answer: it finds the route's
- * complete reply in c->out, c->status, and c->code and c->err of a call that has failed. Owned by its maker,
- * which frees it when the call is freed. */
+ * complete reply in c->out, c->status, and c->code and c->err of a call that has failed. That reply counts
+ * for the caller like a body; without room for it the call fails (http_body_grow). Owned by its maker, which
+ * frees it when the call is freed. */
 #define CALL_FRONT_QUERY_MAX 4u
 #define CALL_FRONT_REPLY_MAX (8u << 20) /* bytes of a reply that is made in chunks */
 struct call_front {
@@ -38,6 +39,7 @@ struct call_front {
         struct str body;
         call_fn *reply; /* I/O thread; it ends with call_reply, which then sends c->out */
         bool replied;
+        size_t counted; /* bytes for which the replies count so far */
         void (*free)(struct call_front *f);
 };
 

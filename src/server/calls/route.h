@@ -7,6 +7,7 @@ struct route {
         const char *path; /* "/v1/jobs/{id}": {…} is one segment; a final "{…+}" is the rest of the path */
         call_fn *start;   /* on the I/O thread */
         bool anybody;     /* callers need no credentials: `who` is NULL */
+        bool standby;     /* also answered by a server that follows another: it only reads core and store */
 };
 /* Returns the route of a table that matches, or NULL; then *ret_path_known says whether another method has
  * this path. param[] are views of path. */

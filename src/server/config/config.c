@@ -36,6 +36,7 @@ static const struct setting {
         {"user", KIND_TEXT, offsetof(struct config, user)},
         {"store", KIND_NESTED, offsetof(struct config, store), config_read_store},
         {"standby", KIND_NESTED, offsetof(struct config, standby_ms), read_standby},
+        {"standby_reads", KIND_FLAG, offsetof(struct config, standby_reads)},
         {"mirror", KIND_NESTED, offsetof(struct config, mirror), config_mirror_read},
         {"listen", KIND_LIST, offsetof(struct config, listen)},
         {"api_listen", KIND_TEXT, offsetof(struct config, api_listen)},
@@ -69,6 +70,7 @@ static const struct setting {
         {"sssrmap", KIND_NESTED, offsetof(struct config, sssrmap), config_sssrmap_read},
         {"provision", KIND_NESTED, offsetof(struct config, provision), config_provision_read},
         {"provisioners", KIND_NESTED, offsetof(struct config, provision), config_provisioners_read},
+        {"backends", KIND_NESTED, offsetof(struct config, backends), config_backends_read, true},
         {"sources", KIND_NESTED, offsetof(struct config, sources), config_sources_read},
         {"keep", KIND_NESTED, offsetof(struct config, keep), config_keep_read, true},
         {"openid", KIND_NESTED, offsetof(struct config, openid), config_openid_read},
@@ -118,6 +120,7 @@ void config_deinit(struct config *c)
         config_bank_deinit(&c->bank);
         config_reservations_deinit(&c->reservations);
         config_provision_deinit(&c->provision);
+        config_backends_deinit(&c->backends);
         config_sources_deinit(&c->sources);
         config_presets_deinit(&c->presets);
         config_sssrmap_deinit(&c->sssrmap);
@@ -127,6 +130,11 @@ void config_deinit(struct config *c)
 const char *config_postgres(const struct config *c)
 {
         return c->store && strcmp(c->store, "sqlite") != 0 ? c->store : NULL;
+}
+
+bool config_has_other_server(const struct config *c)
+{
+        return c->mirror.peer || (config_postgres(c) && c->standby_ms);
 }
 
 static int list_add(struct config_list *l, struct str value, struct err *err)
@@ -397,6 +405,7 @@ enum {
         OPT_CONFIG,
         OPT_LEVEL,
         OPT_FORE,
+        OPT_FOLLOW,
         OPT_CHECK,
         OPT_CHECK_CONFIG,
         OPT_BACKUP,
@@ -416,6 +425,7 @@ static const struct option options[] = {
         {"config", required_argument, NULL, OPT_CONFIG},
         {"log-level", required_argument, NULL, OPT_LEVEL},
         {"foreground", no_argument, NULL, OPT_FORE},
+        {"follow", no_argument, NULL, OPT_FOLLOW}, /* of a server that stands by, for its own use */
         {"check", no_argument, NULL, OPT_CHECK},
         {"check-config", no_argument, NULL, OPT_CHECK_CONFIG},
         {"help", no_argument, NULL, OPT_HELP},
@@ -449,6 +459,7 @@ static int read_option(struct config *c, int option, int *level, struct err *err
                 return set_store(&c->store, str_of(optarg), err);
         case OPT_CONFIG: set_text(&c->file, optarg); return 0;
         case OPT_FORE: return 0;
+        case OPT_FOLLOW: c->follow = true; return 0;
         case OPT_CHECK: c->check = true; return 0;
         case OPT_CHECK_CONFIG: c->check_config = true; return 0;
         case OPT_BACKUP: set_text(&c->backup, optarg); return 0;
@@ -478,8 +489,11 @@ int config_read(struct config *c, int argc, char **argv, struct err *err)
         int level = -1, option, r;
         char cwd[PATH_MAX];
 
-        *c = (struct config){
-                .log_level = LOG_INFO, .catalog_write = ROLE_OPERATOR, .argc = argc, .argv = argv};
+        *c = (struct config){.standby_reads = true,
+                             .log_level = LOG_INFO,
+                             .catalog_write = ROLE_OPERATOR,
+                             .argc = argc,
+                             .argv = argv};
         config_notify_default(&c->notify);
         config_provision_default(&c->provision);
         opterr = 0;

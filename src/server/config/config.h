@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/system/log.h"
 #include "core/core.h"
+#include "server/config/backends.h"
 #include "server/config/bank.h"
 #include "server/config/keep.h"
 #include "server/config/limits.h"
@@ -36,6 +37,8 @@ struct config {
         char *user;         /* user that the server runs as if root starts it, see own_user.h; or NULL */
         char *store;        /* "sqlite" or a postgresql:// URI; NULL: sqlite */
         int64_t standby_ms; /* see store_place; 0: a second server is refused */
+        bool standby_reads; /* while another server leads, answer reads */
+        bool follow;        /* only answer them (daemon/follow.h) */
         char *api_listen;   /* host:port of the API over TLS; NULL: none */
         bool page;          /* serve the web page at api_listen */
         struct config_list listen;            /* host:port for agents */
@@ -60,6 +63,7 @@ struct config {
         struct config_openid openid;
         struct config_nodes nodes;
         struct config_provision provision;
+        struct config_backends backends;
         struct config_sources sources;
         struct config_keep keep;
         struct config_bank bank;
@@ -78,6 +82,8 @@ struct config {
 void config_deinit(struct config *c);
 /* Returns the address of a PostgreSQL database, or NULL: DIR/drover.db is the store. */
 const char *config_postgres(const struct config *c);
+/* Returns whether another server may take over from this one: a mirror, or a server on the same database. */
+bool config_has_other_server(const struct config *c);
 /* Reads the command line and the file. Returns 0; or -EINVAL or -errno with err. --help and --version
  * print and return 1. */
 int config_read(struct config *c, int argc, char **argv, struct err *err);

@@ -79,6 +79,8 @@ int paths_init(struct paths *p, const char *dir, struct err *err)
         p->api = buf_take(&b);
         buf_printf(&b, "unix:%s/agents.sock", sockets);
         p->agents = buf_take(&b);
+        buf_printf(&b, "unix:%s/reads.sock", sockets);
+        p->reads = buf_take(&b);
         return 0;
 }
 
@@ -99,6 +101,7 @@ void paths_deinit(struct paths *p)
         free(p->ready);
         free(p->api);
         free(p->agents);
+        free(p->reads);
         *p = (struct paths){0};
 }
 
@@ -158,7 +161,7 @@ int paths_write_ready(const struct paths *p, const struct paths_ready *r, struct
         return fs_write(AT_FDCWD, p->ready, buf_view(&out), 0644, false, err);
 }
 
-int paths_write_standby(const struct paths *p, struct err *err)
+int paths_write_standby(const struct paths *p, bool reads, struct err *err)
 {
         BUF_CLEANUP struct buf out = {0};
         struct json j = {.out = &out};
@@ -166,6 +169,8 @@ int paths_write_standby(const struct paths *p, struct err *err)
         json_open(&j, '{');
         json_kint(&j, "pid", getpid());
         json_kstrz(&j, "api", p->api);
+        if (reads)
+                json_kstrz(&j, "reads", p->reads);
         json_close(&j, '}');
         buf_char(&out, '\n');
         return fs_write(AT_FDCWD, p->standby, buf_view(&out), 0644, false, err);

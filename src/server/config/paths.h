@@ -9,11 +9,12 @@
 
 struct paths {
         char *dir, *catalog, *spool, *ca, *credential_key, *ticket_key, *mirror, *standby, *lock,
-                *ready;     /* ready: server.json; standby: standby.json, of a server that does not lead */
-        char *store;        /* the SQLite file */
-        char *postgres;     /* base name of an instance's files when it uses PostgreSQL: see store_place */
-        char *postgres_id;  /* exists if the instance has used PostgreSQL */
-        char *api, *agents; /* sockets, as addresses: "unix:/…" */
+                *ready;    /* ready: server.json; standby: standby.json, of a server that does not lead */
+        char *store;       /* the SQLite file */
+        char *postgres;    /* base name of an instance's files when it uses PostgreSQL: see store_place */
+        char *postgres_id; /* exists if the instance has used PostgreSQL */
+        /* sockets, as addresses: "unix:/…"; reads: of the reads that a standby answers */
+        char *api, *agents, *reads;
 };
 /* Makes the folder (0700) if it does not exist. Returns 0, or -errno with err. */
 int paths_init(struct paths *p, const char *dir, struct err *err);
@@ -30,9 +31,9 @@ struct paths_ready {
 };
 /* Writes server.json atomically. Returns 0, or -errno with err. */
 int paths_write_ready(const struct paths *p, const struct paths_ready *r, struct err *err);
-/* Writes standby.json, which tells the command line where to ask a server that does not lead; removed like
- * the other. Returns 0, or -errno with err. */
-int paths_write_standby(const struct paths *p, struct err *err);
+/* Writes standby.json, which tells the command line where to ask a server that does not lead, and with
+ * `reads` where its reads are answered; removed like the other. Returns 0, or -errno with err. */
+int paths_write_standby(const struct paths *p, bool reads, struct err *err);
 void paths_remove_standby(const struct paths *p);
 /* Removes temporary files of a killed server. The instance must be locked. */
 void paths_sweep(const struct paths *p);

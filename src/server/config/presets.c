@@ -12,6 +12,7 @@
 #include "core/accounts/share.h"
 #include "core/core.h"
 #include "jdl/condor/keywords.h"
+#include "jdl/sums/sums.h"
 
 #define PRESETS_MAX    1000u /* of one kind */
 #define NAME_MAX_BYTES 64u
@@ -427,13 +428,42 @@ static int read_catalog(struct reading *r, const struct doc *d, struct err *err)
         return rc;
 }
 
+/* Several keywords may set one attribute: they are counted as the first of the table. */
+static const struct keyword *counted_as(const struct keyword *k)
+{
+        for (size_t i = 0; k->attribute && i < keyword_count; i++)
+                if (keywords[i].attribute && keywords[i].effect == KEYWORD_ACTS &&
+                    str_ieqz(str_of(keywords[i].attribute), k->attribute))
+                        return &keywords[i];
+        return k;
+}
+
 static int add_keyword(void *arg, struct str word, struct err *err)
 {
+        const struct str sums = STR(SUMS_KEYWORD_PREFIX);
+        const struct keyword *k = keyword_find(word);
         struct reading *r = arg;
 
-        if (!keyword_find(word))
+        if (str_starts(word, sums)) {
+                if (!sums_is_keyword(str_skip(word, sums.n)))
+                        return err_set(err, -EINVAL,
+                                       "'" STR_FMT
+                                       "' is no part of SUMS's descriptions: write " SUMS_KEYWORD_PREFIX
+                                       "filesPerHour for an attribute of job, " SUMS_KEYWORD_PREFIX
+                                       "SandBox or " SUMS_KEYWORD_PREFIX "input.nFiles for others",
+                                       STR_ARG(word));
+                add_attribute(r, word, STR("true"));
+                return 0;
+        }
+        if (!k)
                 return err_set(err, -EINVAL, "'" STR_FMT "' is no keyword of submit files", STR_ARG(word));
-        add_attribute(r, word, STR("true"));
+        if (k->effect != KEYWORD_ACTS)
+                return err_set(err, -EINVAL, "'" STR_FMT "' has no effect on requests, and is not counted",
+                               STR_ARG(word));
+        if (counted_as(k) != k)
+                return err_set(err, -EINVAL, "'" STR_FMT "' is counted as %s: write that", STR_ARG(word),
+                               counted_as(k)->name);
+        add_attribute(r, str_of(k->name), STR("true"));
         return 0;
 }
 

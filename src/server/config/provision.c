@@ -5,7 +5,7 @@
 
 #include "base/format/json.h"
 #include "base/mem.h"
-#include "classad/ad.h"
+#include "server/config/expressions.h"
 
 #define MONEY_MAX 1e9
 #define NODES_MAX 100000u
@@ -145,25 +145,13 @@ static void write_json(struct json *j, const struct doc *d)
 static int provision_read_attributes(const struct doc *map, char **ret, struct err *err)
 {
         const struct doc *d = doc_get(map, "attributes");
-        BUF_CLEANUP struct buf text = {0};
-        struct symbols *symbols;
-        struct err why = {""};
-        struct ad *ad = NULL;
         struct str said;
-        int r = d ? doc_text(d, &said, err) : 0;
+        int r = d ? config_attributes_check(d, err) : 0;
 
-        if (!d || r != 0)
-                return r;
-        buf_printf(&text, "[ " STR_FMT " ]", STR_ARG(said));
-        symbols = symbols_new();
-        if (ad_parse(symbols, buf_view(&text), CLASSAD_NEW, &ad, &why) != 0) {
-                err_set(err, -EINVAL, "attributes must be 'Name = expression; ...': %s", why.text);
-                r = doc_where(err, -EINVAL, d);
-        } else {
+        if (d && r == 0)
+                r = doc_text(d, &said, err);
+        if (d && r == 0)
                 *ret = str_dupz(said);
-        }
-        ad_free(ad);
-        symbols_free(symbols);
         return r;
 }
 

@@ -179,6 +179,7 @@ static void on_offer(struct server *s, struct command *c, struct agent *a)
                 .filesystem_domain = str_of(a->filesystem_domain),
                 .hostname = str_of(a->hostname),
                 .tags = str_of(a->tags),
+                .most = str_of(a->most),
         };
         struct err err = {0};
 

@@ -21,10 +21,12 @@
 #include "server/agents/leases.h"
 #include "server/agents/node_orders.h"
 #include "server/agents/reserved.h"
+#include "server/backends/backends.h"
 #include "server/calls/fair.h"
 #include "server/calls/waits.h"
 #include "server/daemon/commands.h"
 #include "server/daemon/epoch.h"
+#include "server/daemon/follow.h"
 #include "server/daemon/io_thread.h"
 #include "server/daemon/learned.h"
 #include "server/daemon/recover.h"
@@ -41,6 +43,7 @@
 #include "server/history/prune.h"
 #include "server/history/snapshot.h"
 #include "server/history/usage.h"
+#include "server/loop/settled.h"
 #include "server/loop/thread.h"
 #include "server/loop/turn.h"
 #include "server/metrics/metrics.h"
@@ -76,13 +79,17 @@ static void receive(void *arg, struct mail *m)
         struct server *s = arg;
         struct task *t = (struct task *)m;
 
-        turn_begin(s->turn);
+        if (!s->following)
+                turn_begin(s->turn);
         t->run(s, t);
 }
 
 static void received(void *arg)
 {
-        turn_end(((struct server *)arg)->turn);
+        struct server *s = arg;
+
+        if (!s->following)
+                turn_end(s->turn);
 }
 
 static void drop_mail(struct mail *m)
@@ -110,6 +117,7 @@ static void on_tick(void *arg)
         if (config_postgres(&s->config))
                 turn_beat(s->turn);
         provision_tick(s);
+        backends_tick(s);
         turn_end(s->turn);
         timer_start(d->tick, next < 0 ? 0 : next > TICK_MAX_MS ? TICK_MAX_MS : next);
 }
@@ -120,7 +128,18 @@ static void on_durable(struct server *s, uint64_t seq, size_t bytes, int64_t too
 {
         metrics_commit(s->metrics, bytes, took_ns);
         snapshot_poke(s, seq, bytes);
+        settled_durable(s->settled, turn_durable(s->turn));
         waits_durable(s);
+}
+
+/* Notes what the turn has made of the requests that are read. */
+static void settle(struct server *s)
+{
+        struct core_request r;
+
+        for (uint64_t id; (id = settled_next(s->settled));)
+                if (core_request_get(s->core, id, &r) == 0)
+                        settled_keep(s->settled, &r, turn_durable(s->turn));
 }
 
 static void on_turn_ending(struct server *s)
@@ -133,6 +152,7 @@ static void on_turn_ending(struct server *s)
         ledger_flush(s);
         usage_flush(s);
         registrations_flush(s);
+        settle(s);
 }
 
 static bool on_awaited(struct server *s)
@@ -195,6 +215,7 @@ static void on_hang_up(void *arg)
         s->rereads = x;
         atomic_store(&s->settings, &x->config);
         log_level_set(x->config.log_level);
+        backends_reload(s);
         log_info("msg=\"the settings were read again\" changed=\"%s\"", buf_z(&changed));
         if (waiting.n)
                 log_warn("msg=\"these settings differ from those that the server started with, and hold from "
@@ -247,20 +268,22 @@ int server_open(struct server *s, struct recovered *ret, struct err *err)
         s->agents = agents_new(s, command_handlers);
         s->leases = leases_new();
         s->turn = turn_new(s, &turn_hooks);
+        s->settled = settled_new();
         s->userlog = userlog_new();
         s->notices = notices_new();
         s->metrics = metrics_new(clock_wall_ms());
         s->prune = prune_new(s);
         s->ledger = ledger_new();
         s->usage = usage_new();
-        r = mirror_open(s, &s->mirror, err);
+        r = s->following ? 0 : mirror_open(s, &s->mirror, err);
         if (r == 0)
                 r = recover(s, ret, err);
         if (r != 0)
                 return r;
         mirror_serves(s->mirror, s->store, ret->snapshot_seq);
         learned_restore(s);
-        s->snapshots = snapshots_new(s, ret->snapshot_seq);
+        if (!s->following) /* snapshots are the leader's */
+                s->snapshots = snapshots_new(s, ret->snapshot_seq);
         s->waits = waits_new(s);
         s->attempt_locations = attempt_locations_new();
         s->scripts = scripts_new();
@@ -280,6 +303,7 @@ void server_close(struct server *s)
         notices_stop(s->notices);
         provision_free(s->provision);
         sources_free(s->sources);
+        backends_free(s->backends);
         if (s->snapshots)
                 snapshots_stop(s->snapshots);
         mirror_serves(s->mirror, NULL, 0);
@@ -303,6 +327,7 @@ void server_close(struct server *s)
         usage_free(s->usage);
         keywords_free(s->keywords);
         turn_free(s->turn);
+        settled_free(s->settled);
         thread_free(s->reader);
         thread_free(s->catalog_thread);
         fair_free(s->core_fair);
@@ -392,6 +417,8 @@ static int start_parts(struct server *s, struct err *err)
                 r = io_thread_new(s, &s->io_thread, err);
         if (r == 0)
                 r = io_thread_start(s->io_thread, err);
+        if (r == 0)
+                follow_record_leader(s, io_thread_api_tls(s->io_thread));
         turn_end(s->turn);
         return r;
 }
@@ -426,6 +453,8 @@ int server_run(struct server *s, struct err *err)
                 r = announce(s, err);
         if (r == 0)
                 r = sources_open(s, &s->sources, err);
+        if (r == 0)
+                r = backends_open(s, err);
         if (r == 0) {
                 BUF_CLEANUP struct buf tls = {0};
 
@@ -436,6 +465,8 @@ int server_run(struct server *s, struct err *err)
                          s->paths.api, buf_z(&tls));
                 watch(&d);
                 service_ready(s->loop);
+                if (atomic_load(&s->hung_up))
+                        on_hang_up(&d);
                 loop_run(s->loop);
                 service_close();
                 unwatch(&d);

@@ -69,7 +69,7 @@ int io_thread_new(struct server *s, struct io_thread **ret, struct err *err)
         r = access_tls(s, &t->tls, err);
         if (r == 0)
                 r = http_api_new(s, thread_loop(t->thread), t->tls, api_max, &t->api, err);
-        if (r == 0)
+        if (r == 0 && !s->following)
                 r = agent_sessions_new(s, thread_loop(t->thread), t->tls, agents_max, &s->agent_sessions,
                                        err);
         return r;

@@ -14,6 +14,7 @@
 #include "ev/service.h"
 #include "server/daemon/backup.h"
 #include "server/daemon/daemon.h"
+#include "server/daemon/follow.h"
 #include "server/daemon/own_user.h"
 #include "server/import/sums.h"
 
@@ -69,7 +70,7 @@ static int main_become_user(const struct config *c, struct err *err)
         return r == 0 ? own_user_become(c->dir, c->user, serves, err) : r;
 }
 
-static int serve(struct server *s)
+static int lead(struct server *s)
 {
         struct recovered recovered;
         struct err err = {0};
@@ -94,6 +95,13 @@ static int serve(struct server *s)
                 return s->exit_code == 0 && s->drained ? EXIT_DRAINED : s->exit_code;
         fprintf(stderr, "droverd: %s\n", err.text);
         return 1;
+}
+
+static int serve(struct server *s)
+{
+        if (s->config.follow) /* its parent has the instance's lock, and its user */
+                return follow_serve(s);
+        return lead(s);
 }
 
 static void say_copied(const struct config *c, const struct backup_done *done)

@@ -16,7 +16,7 @@
 
 struct replay {
         struct server *server;
-        uint64_t count;
+        uint64_t count, next;
 };
 
 static const char *store_words(const struct server *s)
@@ -29,13 +29,23 @@ static int on_record(void *arg, uint64_t seq, struct str record, struct err *err
         struct replay *x = arg;
         int r;
 
-        userlog_record(x->server, seq);
+        if (x->server->following && seq != x->next)
+                return err_set(err, -ESTALE, "the records before %" PRIu64 " were cut", seq);
+        x->next = seq + 1;
+        if (!x->server->following)
+                userlog_record(x->server, seq);
         r = core_replay(x->server->core, record, err);
 
         x->count++;
         if (r == 0)
                 return 0;
         return err_prefix(err, r, "%s: record %" PRIu64 " cannot be replayed", store_words(x->server), seq);
+}
+
+/* A core that follows has nothing to decide. */
+static void on_decided(void *arg, const struct event *e)
+{
+        server_fatal(arg, "msg=\"a server that follows has decided something\" event=%u", (unsigned)e->type);
 }
 
 static int restore_snapshot(struct server *s, uint64_t *ret_seq, struct err *err)
@@ -96,7 +106,7 @@ static void on_standing_by(void *arg)
         log_info("msg=\"standing by: another server leads\"");
         service_waiting("another server leads");
         w->thread = thread_new(w->server);
-        r = standing_new(thread_loop(w->thread), &w->server->paths, &waiting_ops, w, &w->standing, &err);
+        r = standing_new(thread_loop(w->thread), w->server, &waiting_ops, w, &w->standing, &err);
         if (r == 0)
                 r = thread_start(w->thread, &err);
         if (r != 0)
@@ -149,6 +159,10 @@ static int open_store(struct server *s, struct err *err)
         bool network = false;
         int r;
 
+        if (config_has_other_server(&s->config) && !s->config.check)
+                log_info("msg=\"another server that takes over will not have this one's catalog of files\" "
+                         "file=\"%s\"",
+                         s->paths.catalog);
         r = check_kind(s, err);
         if (r == 0 && s->mirror)
                 r = mirror_lead(s->mirror, on_not_leading, err);
@@ -170,6 +184,18 @@ static int open_store(struct server *s, struct err *err)
         return 0;
 }
 
+static int follow_store(struct server *s, struct err *err)
+{
+        struct store_place place = {.beside = s->paths.postgres};
+        BUF_CLEANUP struct buf address = {0};
+
+        if (config_postgres(&s->config))
+                buf_addz(&address, config_postgres(&s->config));
+        else
+                buf_printf(&address, "sqlite:%s", s->paths.store);
+        return store_follow(buf_z(&address), &place, &s->store, err);
+}
+
 static uint64_t memory_bytes(void)
 {
         return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -183,6 +209,13 @@ static void warn_unclear(void *arg, struct str label, struct str store)
                  STR_ARG(label), STR_ARG(store));
 }
 
+static void warn_unregistered(const char *place)
+{
+        log_warn("msg=\"a charge rate is for a place that the bank's register of machines does not have\" "
+                 "place=\"%s\"",
+                 LOG_TEXT(str_of(place)));
+}
+
 int recover(struct server *s, struct recovered *ret, struct err *err)
 {
         struct core_config config;
@@ -190,12 +223,16 @@ int recover(struct server *s, struct recovered *ret, struct err *err)
         struct core_world world;
         struct replay x = {.server = s};
         int64_t from = clock_boot_ms();
-        int r = open_store(s, err);
+        int r = s->following ? follow_store(s, err) : open_store(s, err);
 
         *ret = (struct recovered){0};
         if (r != 0)
                 return r;
         world_init(&world, s);
+        if (s->following) { /* logs and agents are the leader's */
+                world.replayed = NULL;
+                world.event = on_decided;
+        }
         config_core(&s->config, &config);
         config.eval_clock_ns = expressions_clock_ns;
         s->core = core_new(&config, &world);
@@ -208,18 +245,39 @@ int recover(struct server *s, struct recovered *ret, struct err *err)
         core_clock(s->core, clock_wall_ms(), clock_boot_ms());
         config_stores_unclear(&s->config.stores, warn_unclear, NULL);
         r = core_data_set(s->core, &data, err);
+        store_blobs_begin(s->store);
         if (r == 0)
                 r = restore_snapshot(s, &ret->snapshot_seq, err);
-        if (r == 0)
+        if (r == 0 && !s->following)
                 r = userlog_restore(s, ret->snapshot_seq, err);
+        x.next = ret->snapshot_seq + 1;
         if (r == 0)
                 r = store_scan(s->store, ret->snapshot_seq + 1, on_record, &x, err);
+        store_blobs_end(s->store);
         if (r != 0)
                 return r;
-        ret->last_seq = store_last_seq(s->store);
-        userlog_recovered(s, ret->last_seq + 1);
+        ret->last_seq = s->following ? x.next - 1 : store_last_seq(s->store);
+        if (!s->following)
+                userlog_recovered(s, ret->last_seq + 1);
+        config_bank_unknown_places(&s->config.bank, s->core, warn_unregistered);
         ret->records = x.count;
         ret->took_ms = clock_boot_ms() - from;
         atomic_store(&s->durable_seq, ret->last_seq);
         return 0;
+}
+
+int recover_more(struct server *s, struct err *err)
+{
+        uint64_t from = atomic_load(&s->durable_seq) + 1;
+        struct replay x = {.server = s, .next = from};
+        uint64_t last;
+        int r = store_follow_last(s->store, &last, err);
+
+        if (r != 0 || last < from)
+                return r;
+        r = store_scan(s->store, from, on_record, &x, err);
+        atomic_store(&s->durable_seq, x.next - 1);
+        if (r == 0 && x.next <= last)
+                r = err_set(err, -ESTALE, "the records up to %" PRIu64 " were cut", last);
+        return r;
 }

@@ -15,6 +15,7 @@
 #include "server/history/request_record.h"
 #include "server/history/usage.h"
 #include "server/loop/expressions.h"
+#include "server/loop/settled.h"
 #include "server/loop/turn.h"
 #include "server/metrics/metrics.h"
 #include "server/notices/notices.h"
@@ -87,11 +88,11 @@ static void on_event(void *arg, const struct event *e)
 {
         struct server *s = arg;
         BUF_CLEANUP struct buf record = {0};
+        bool informs = e->type == EVENT_ACCEPTED || e->type == EVENT_STARTED;
 
         event_pack(&record, e);
-        store_batch_event(e->type == EVENT_ACCEPTED || e->type == EVENT_STARTED ? turn_inform(s->turn)
-                                                                                : turn_batch(s->turn),
-                          buf_view(&record));
+        store_batch_event(informs ? turn_inform(s->turn) : turn_batch(s->turn), buf_view(&record));
+        settled_event(s->settled, e, turn_commit(s->turn), informs);
         waits_changed(s, e->request);
         attempt_locations_event(s, e);
         userlog_event(s, e);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "base/share.h"
 #include "server/agents/agents.h"
 #include "server/agents/message.h"
 #include "server/calls/waits.h"
@@ -11,12 +12,13 @@
 
 struct question {
         uint64_t request;
-        char *agent;
+        char *agent, *who;
         bool answered;
         struct buf text, error;
 };
 struct scripts {
         struct idmap *questions;
+        struct share *share; /* limits open questions by caller */
         uint64_t last;
 };
 
@@ -25,14 +27,17 @@ struct scripts *scripts_new(void)
         struct scripts *x = mem_new(struct scripts);
 
         x->questions = idmap_new();
+        x->share = share_new(ASKED_MAX);
         return x;
 }
 
-static void scripts_question_free(struct question *q)
+static void scripts_question_free(struct scripts *x, struct question *q)
 {
         if (!q)
                 return;
+        share_give(x->share, str_of(q->who));
         free(q->agent);
+        free(q->who);
         buf_deinit(&q->text);
         buf_deinit(&q->error);
         free(q);
@@ -46,12 +51,14 @@ void scripts_free(struct scripts *x)
         if (!x)
                 return;
         while (idmap_next(x->questions, &at, NULL, &v))
-                scripts_question_free(v);
+                scripts_question_free(x, v);
         idmap_free(x->questions);
+        share_free(x->share);
         free(x);
 }
 
-uint64_t scripts_ask(struct server *s, const char *agent, uint64_t request, uint32_t member, uint32_t fence)
+uint64_t scripts_ask(struct server *s, const char *who, const char *agent, uint64_t request, uint32_t member,
+                     uint32_t fence)
 {
         struct scripts *x = s->scripts;
         const struct agent *a = agents_find(s, str_of(agent));
@@ -59,11 +66,12 @@ uint64_t scripts_ask(struct server *s, const char *agent, uint64_t request, uint
         struct question *q;
         struct message *m;
 
-        if (!a || !a->session || idmap_count(x->questions) >= ASKED_MAX)
+        if (!a || !a->session || !share_take(x->share, str_of(who)))
                 return 0;
         q = mem_new(struct question);
         q->request = request;
         q->agent = mem_dupz(agent);
+        q->who = mem_dupz(who);
         idmap_put(x->questions, ++x->last, q);
         m = message_new(a->session, DROVER__TO_AGENT__KIND_SCRIPT_GET);
         get = message_alloc(m, sizeof(*get));
@@ -103,5 +111,5 @@ bool scripts_take(struct server *s, uint64_t number, struct buf *text, struct bu
 
 void scripts_forget(struct server *s, uint64_t number)
 {
-        scripts_question_free(idmap_take(s->scripts->questions, number));
+        scripts_question_free(s->scripts, idmap_take(s->scripts->questions, number));
 }

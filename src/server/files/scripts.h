@@ -10,9 +10,10 @@ struct scripts;
 struct scripts *scripts_new(void);
 void scripts_free(struct scripts *x); /* accepts NULL */
 
-/* Asks the agent that has the attempt. Returns the number of the question, or 0: the agent is not
- * connected, or too many questions are open. */
-uint64_t scripts_ask(struct server *s, const char *agent, uint64_t request, uint32_t member, uint32_t fence);
+/* Asks the agent that has the attempt, for a caller. Returns the number of the question, which the caller
+ * takes or forgets, or 0: the agent is not connected, or too many of the caller's questions are open. */
+uint64_t scripts_ask(struct server *s, const char *who, const char *agent, uint64_t request, uint32_t member,
+                     uint32_t fence);
 /* Takes an agent's answer; ignored if nobody waits for it. Wakes the calls that wait for the request
  * (waits.h). */
 void scripts_answer(struct server *s, struct command *c, struct agent *a);

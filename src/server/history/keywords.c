@@ -9,11 +9,13 @@
 #include "base/pack.h"
 #include "core/model/submission.h"
 #include "jdl/condor/keywords.h"
+#include "jdl/sums/sums.h"
 #include "server/config/presets.h"
 
 #define MONTH_BYTES 7 /* "2026-11" */
 #define VERSION     1u
 #define PARTS_MAX   100u /* that are looked at: others of a graph have the same keywords */
+#define WORDS_MAX   200u /* of one attribute */
 
 struct count {
         char *key; /* month, owner and keyword, with \x1f between them */
@@ -108,14 +110,14 @@ static void month_print(struct buf *out, int64_t at_ms)
         buf_printf(out, "%04d-%02d", (tm.tm_year + 1900) % 10000, tm.tm_mon + 1);
 }
 
-static void count(struct keywords *k, const struct submission *s, size_t row,
+static void count(struct keywords *k, const struct submission *s, struct str name,
                   const struct submission_attribute *a, uint64_t jobs)
 {
         BUF_CLEANUP struct buf key = {.max = 1024};
         struct count *c;
 
         month_print(&key, s->at_ms);
-        buf_printf(&key, "\x1f" STR_FMT "\x1f%s", STR_ARG(s->owner), keywords[row].name);
+        buf_printf(&key, "\x1f" STR_FMT "\x1f" STR_FMT, STR_ARG(s->owner), STR_ARG(name));
         if (preset_is_attribute(a->name) && a->text.n > 2 && a->text.n <= 66)
                 buf_printf(&key, "=" STR_FMT, (int)(a->text.n - 2), a->text.p + 1);
         if (buf_check(&key) != 0 || memchr(key.p, 0, key.n))
@@ -126,23 +128,66 @@ static void count(struct keywords *k, const struct submission *s, size_t row,
         k->changes++;
 }
 
+struct adding {
+        struct keywords *k;
+        const struct config_presets *presets;
+        const struct submission *s;
+        struct map *seen; /* a keyword of several parts counts once */
+        uint64_t jobs;
+};
+
+static void add(struct adding *x, struct str name, const struct submission_attribute *a)
+{
+        char z[80];
+
+        if (name.n >= sizeof(z) || map_put(x->seen, name, x))
+                return;
+        memcpy(z, name.p, name.n);
+        z[name.n] = 0;
+        if (presets_record(x->presets, x->s->owner, z))
+                count(x->k, x->s, name, a, x->jobs);
+}
+
+/* Adds the words of SubmitKeywords, or SumsKeywords: those that there are, since a user may write anything.
+ */
+static void add_words(struct adding *x, const struct submission_attribute *a, bool sums)
+{
+        struct str rest = a->text, word;
+
+        if (rest.n < 2 || rest.p[0] != '"')
+                return;
+        rest = str_make(rest.p + 1, rest.n - 2);
+        for (unsigned n = 0; n < WORDS_MAX && str_word(&rest, &word); n++) {
+                BUF_CLEANUP struct buf name = {0};
+                const struct keyword *k = sums ? NULL : keyword_find(word);
+
+                if (sums && sums_is_keyword(word))
+                        buf_printf(&name, SUMS_KEYWORD_PREFIX STR_FMT, STR_ARG(word));
+                else if (k && k->effect == KEYWORD_ACTS && !k->attribute)
+                        buf_addz(&name, k->name);
+                if (name.n)
+                        add(x, buf_view(&name), a);
+        }
+}
+
 void keywords_add(struct keywords *k, const struct config_presets *p, const struct submission *s,
                   uint64_t jobs)
 {
-        bool *seen = mem_zalloc(keyword_count * sizeof(*seen)); /* a keyword of several parts counts once */
+        struct adding x = {.k = k, .presets = p, .s = s, .seen = map_new(), .jobs = jobs};
 
         for (size_t i = 0; i < s->part_count && i < PARTS_MAX; i++)
                 for (size_t n = 0; n < s->parts[i].attribute_count; n++) {
                         const struct submission_attribute *a = &s->parts[i].attributes[n];
                         size_t row = (size_t)(uintptr_t)map_get(k->names, a->name);
 
-                        if (!row || seen[row - 1])
-                                continue;
-                        seen[row - 1] = true;
-                        if (presets_record(p, s->owner, keywords[row - 1].name))
-                                count(k, s, row - 1, a, jobs);
+                        if (row)
+                                add(&x, str_of(keywords[row - 1].name), a);
+                        else if (str_ieqz(a->name, "SubmitKeywords"))
+                                add_words(&x, a, false);
+                        else if (str_ieqz(a->name, "SumsKeywords"))
+                                add_words(&x, a, true);
                 }
-        free(seen);
+        map_free(x.seen);
 }
 
 uint64_t keywords_changes(const struct keywords *k)

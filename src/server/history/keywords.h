@@ -1,8 +1,10 @@
 /* keywords: counts which keywords of the submit language requests have had, by month and owner.
  *
  * A keyword counts once for a request, with the request's jobs; a preset counts with its name
- * (job_policy=night). Kept in one blob that is written every ten minutes and when the server stops, so a
- * crash may lose the counts of ten minutes. Core thread.
+ * (job_policy=night), a part of a SUMS description as sums:filesPerHour. Keywords that leave no attribute, as
+ * files_per_job, and those of SUMS come as words in the attributes SubmitKeywords and SumsKeywords. Kept in
+ * one blob that is written every ten minutes and when the server stops, so a crash may lose the counts of ten
+ * minutes. Core thread.
  */
 #pragma once
 #include <stdbool.h>

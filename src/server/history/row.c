@@ -117,7 +117,7 @@ bool row_make(struct row_maker *m, uint64_t request, uint32_t member, struct row
                 .priority = j.priority,
                 .past = j.state == JOB_COMPLETED || j.state == JOB_REMOVED,
         };
-        if (j.away)
+        if (j.away && !m->server->following) /* agents are connected to the leader */
                 ret->unreachable = STR("its agent is away");
         else if (j.unreachable)
                 ret->unreachable = arena_str(m->arena, str_of(j.unreachable));

@@ -147,10 +147,66 @@ static void test_recorders(void **state)
         }
 }
 
+/* Keywords without an attribute and those of SUMS are counted, each once; what is none of them is not. */
+static void test_words(void **state)
+{
+        static const char *const words[] = {"SubmitKeywords",
+                                            "\"dataset files_per_job dataset request_memory invented\"",
+                                            "SumsKeywords",
+                                            "\"filesPerHour input.nFiles SandBox nFiles input. .name job\"",
+                                            NULL},
+                                 *const no_text[] = {"SubmitKeywords", "dataset", "SumsKeywords", "\"", NULL};
+        struct keywords *k = keywords_new();
+        struct err err = {""};
+
+        (void)state;
+        submit(k, "ann@lab", NOVEMBER, 2, words);
+        submit(k, "ann@lab", NOVEMBER, 2, no_text);
+        expect(k, NOVEMBER, NOVEMBER,
+               "2026-11 ann@lab dataset 1 2\n2026-11 ann@lab files_per_job 1 2\n"
+               "2026-11 ann@lab sums:SandBox 1 2\n2026-11 ann@lab sums:filesPerHour 1 2\n"
+               "2026-11 ann@lab sums:input.nFiles 1 2\n");
+        keywords_free(k);
+        k = keywords_new();
+        assert_int_equal(config_parse(&config, "f",
+                                      STR("recorders: {a: {keywords: [dataset, 'sums:SandBox']}}\n"), &err),
+                         0);
+        submit(k, "ann@lab", NOVEMBER, 2, words);
+        expect(k, NOVEMBER, NOVEMBER, "2026-11 ann@lab dataset 1 2\n2026-11 ann@lab sums:SandBox 1 2\n");
+        keywords_free(k);
+        config_deinit(&config);
+        config = (struct config){0};
+}
+
+/* A recorder of what is never counted is refused. */
+static void test_wrong_recorders(void **state)
+{
+        static const char *const wrong[][2] = {
+                {"invented", "'invented' is no keyword of submit files"},
+                {"sums:nFiles", "'sums:nFiles' is no part of SUMS's descriptions"},
+                {"gpus_minimum_memory", "'gpus_minimum_memory' is counted as require_gpus"},
+                {"stream_input", "'stream_input' has no effect on requests"},
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+                BUF_CLEANUP struct buf text = {0};
+                struct err err = {""};
+
+                buf_printf(&text, "recorders: {a: {keywords: ['%s']}}\n", wrong[i][0]);
+                assert_int_equal(config_parse(&config, "f", buf_view(&text), &err), -EINVAL);
+                if (!strstr(err.text, wrong[i][1]))
+                        fail_msg("%s", err.text);
+                config_deinit(&config);
+                config = (struct config){0};
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {cmocka_unit_test(test_counts), cmocka_unit_test(test_bound),
-                                           cmocka_unit_test(test_recorders)};
+                                           cmocka_unit_test(test_recorders), cmocka_unit_test(test_words),
+                                           cmocka_unit_test(test_wrong_recorders)};
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

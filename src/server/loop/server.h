@@ -45,16 +45,19 @@ struct server {
         uint64_t term;
         atomic_uint_least64_t durable_seq; /* number of the last durable record */
         atomic_bool stopping;
+        atomic_bool hung_up; /* SIGHUP came while another server led */
         /* may be posted to from any thread: see server_to_core */
         struct mailbox *core_mail, *io_mail, *reader_mail, *catalog_mail;
         struct fair *core_fair, *reader_fair, *catalog_fair; /* any thread; see calls/fair.h */
         struct mirror *mirror;                               /* NULL: the settings name none; any thread */
         struct leases *leases;                               /* any thread */
+        struct following *following; /* NULL: this server does not follow another (loop/following.h) */
 
         /* core thread */
         struct loop *loop;
         struct core *core;
         struct turn *turn;
+        struct settled *settled; /* see settled.h */
         struct agents *agents;
         struct waits *waits;
         struct core_quoting *quoting; /* the quote in progress (api/submit/submit.c); NULL: none */
@@ -80,6 +83,7 @@ struct server {
         struct access *access;
         struct provision *provision;         /* NULL: the settings name no provisioner */
         struct sources *sources;             /* NULL: the settings name none */
+        struct backends *backends;           /* NULL: there have been none since the start */
         struct objects *objects;             /* see objects.h */
         struct registrations *registrations; /* made with the first registration; NULL before */
         int64_t lease_ms, renew_ms;

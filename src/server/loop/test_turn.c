@@ -279,8 +279,10 @@ static void test_several_turns_keep_their_order(void **state)
                 say((char)c, TURN_DURABLE);
                 turn_end(t);
         }
+        assert_int_equal(turn_commit(t), 27);
         assert_string_equal(wait_for(26), "abcdefghijklmnopqrstuvwxyz");
         assert_int_equal(atomic_load(&bench->server.durable_seq), 26);
+        assert_int_equal(turn_durable(t), 26);
 }
 
 /* A record that only informs holds nothing back, and is written with the next that does not. */

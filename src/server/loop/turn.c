@@ -27,6 +27,7 @@ struct deferred_replies { /* replies that go to the I/O thread together */
 };
 struct commit {
         struct commit *next;
+        uint64_t number;
         struct store_batch *batch; /* NULL while the store has it */
         size_t bytes;              /* in the batch */
         int64_t given_ns;          /* when the store received the batch */
@@ -45,7 +46,8 @@ struct turn {
         pthread_mutex_t lock; /* guards `out` and `left`, which the store's thread uses too */
         struct commit *open;
         struct commit *first, *last;
-        unsigned under_way; /* batches appended and not called back */
+        atomic_uint_least64_t durable; /* number of the last commit that is; written under the lock */
+        unsigned under_way;            /* batches appended and not called back */
         bool begun, full, broken;
         bool urgent; /* the open batch has a record that must not wait */
         int64_t retry_ms;
@@ -127,11 +129,12 @@ static void deferred_append(struct deferred_replies **o, struct deferred_replies
 
 /* ---- commits */
 
-static struct commit *commit_new(struct turn *t)
+static struct commit *commit_new(struct turn *t, uint64_t number)
 {
         struct commit *c = mem_new(struct commit);
 
         c->turn = t;
+        c->number = number;
         return c;
 }
 
@@ -162,6 +165,7 @@ static bool commit_release(struct commit *c, uint64_t seq)
 
         pthread_mutex_lock(&t->lock);
         atomic_store(&t->server->durable_seq, seq);
+        atomic_store(&t->durable, c->number);
         c->left = true;
         c->seq = seq;
         c->took_ns = clock_mono_ns() - c->given_ns;
@@ -233,7 +237,7 @@ struct turn *turn_new(struct server *s, const struct turn_hooks *hooks)
         t->server = s;
         t->hooks = hooks;
         pthread_mutex_init(&t->lock, NULL);
-        t->open = commit_new(t);
+        t->open = commit_new(t, 1);
         t->asleep_ms = asleep_ms();
         t->retry = timer_new(s->loop, retry, t);
         t->inform = timer_new(s->loop, inform, t);
@@ -312,6 +316,16 @@ struct store_batch *turn_batch(struct turn *t)
 {
         t->urgent = true;
         return turn_inform(t);
+}
+
+uint64_t turn_commit(const struct turn *t)
+{
+        return t->open->number;
+}
+
+uint64_t turn_durable(const struct turn *t)
+{
+        return atomic_load(&t->durable);
 }
 
 static bool open_has_records(const struct turn *t)
@@ -470,7 +484,7 @@ static void close_open(struct turn *t, bool awaited)
 {
         struct commit *c = t->open;
 
-        t->open = commit_new(t);
+        t->open = commit_new(t, c->number + 1);
         t->urgent = false;
         timer_stop(t->inform);
         if (t->last)

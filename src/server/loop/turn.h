@@ -45,6 +45,9 @@ struct store_batch *turn_batch(struct turn *t); /* the batch of this turn */
 /* Returns the same batch, for an informing record: such a record delays no reply, and is written with the
  * next batch or, after a short time, alone. */
 struct store_batch *turn_inform(struct turn *t);
+/* The number of the commit that this turn's records are in; later ones have higher numbers. */
+uint64_t turn_commit(const struct turn *t);
+uint64_t turn_durable(const struct turn *t); /* of the last commit that is durable; 0: none is yet */
 /* Sends a task to the I/O thread and takes it. */
 void turn_send(struct turn *t, struct task *task, enum turn_when when);
 /* The same for the reply to a call of the API, which has priority over what agents are sent. */

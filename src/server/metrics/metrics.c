@@ -31,7 +31,7 @@ struct place_metrics {
         double cpu_s;
 };
 struct account_metrics {
-        struct exposition_histogram wait;
+        struct exposition_histogram wait, run;
         double cpu_s;
 };
 struct call_metrics {
@@ -148,8 +148,12 @@ void metrics_result(struct metrics *m, struct core *c, const struct core_result 
         if (r->outcome == CORE_EXITED &&
             !job_state_runs(j.state)) /* a short job's start and end arrive together */
                 count_start(m, &j, r->started_ms, 1);
-        if (r->started_ms)
-                exposition_observe(&p->run, &job_bounds, (double)(r->ended_ms - r->started_ms) / 1000, 1);
+        if (r->started_ms) {
+                double run_s = (double)(r->ended_ms - r->started_ms) / 1000;
+
+                exposition_observe(&p->run, &job_bounds, run_s, 1);
+                exposition_observe(&account_of(m, j.account)->run, &job_bounds, run_s, 1);
+        }
         if (cpu_s > 0) {
                 p->cpu_s += cpu_s;
                 account_of(m, j.account)->cpu_s += cpu_s;
@@ -259,6 +263,12 @@ static void write_accounts(const struct metrics *m, struct buf *out)
                 exposition_histogram(out, "drover_account_job_wait_seconds",
                                      (struct exposition_label[]){{"account", row.name}, {NULL, NULL}},
                                      &job_bounds, &((struct account_metrics *)row.value)->wait);
+        exposition_family(out, "drover_account_job_run_seconds", "histogram",
+                          "How long attempts ran that told a result, by account.");
+        for (size_t at = 0; next_row(m->accounts, &at, &row);)
+                exposition_histogram(out, "drover_account_job_run_seconds",
+                                     (struct exposition_label[]){{"account", row.name}, {NULL, NULL}},
+                                     &job_bounds, &((struct account_metrics *)row.value)->run);
         exposition_family(out, "drover_account_job_cpu_seconds_total", "counter",
                           "Processor time of attempts that have ended, by account.");
         for (size_t at = 0; next_row(m->accounts, &at, &row);)

@@ -268,7 +268,7 @@ static int open_http(struct mirror *m, struct err *err)
         m->http = http_server_new(m->loop, serve_request, m);
         m->client = http_client_new(m->loop, &client);
         r = http_server_listen(m->http, m->config->listen, 0, m->server_tls, NULL, err);
-        return r == 0 ? standing_new(m->loop, &m->server->paths, &standing_ops, m, &m->standing, err) : r;
+        return r == 0 ? standing_new(m->loop, m->server, &standing_ops, m, &m->standing, err) : r;
 }
 
 static void start_relation(struct mirror *m, struct relation_kept *k)

@@ -1,9 +1,15 @@
 #include "server/mirror/standing.h"
 
+#include <signal.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "base/job/args.h"
 #include "base/mem.h"
+#include "base/system/log.h"
+#include "base/system/program.h"
 #include "ev/http.h"
+#include "ev/kept_child.h"
 #include "server/access/job_peer.h"
 
 struct standing {
@@ -11,6 +17,10 @@ struct standing {
         const struct standing_ops *ops;
         void *arg;
         struct http_server *http;
+        struct server *server;
+        struct args argv;
+        struct kept_child *reads; /* NULL: reads are not answered */
+        struct watch_signal *hang_up;
 };
 
 static void answer_error(struct http_request *r, int status, const char *code, const char *text)
@@ -85,17 +95,76 @@ static void on_request(void *arg, struct http_request *r)
         }
 }
 
-int standing_new(struct loop *l, const struct paths *paths, const struct standing_ops *ops, void *arg,
+/* ---- reads: the same program with the same options, and --follow */
+
+static void reads_due(void *arg)
+{
+        kept_child_run(((struct standing *)arg)->reads);
+}
+
+static void reads_ended(void *arg, int status, const struct err *why)
+{
+        (void)arg;
+        (void)status; /* it has said why */
+        if (why)
+                log_warn("msg=\"reads of the standby are not answered\" why=\"%s\"",
+                         LOG_TEXT(str_of(why->text)));
+}
+
+static const struct kept_child_ops reads_ops = {reads_due, reads_ended};
+
+static void reads_start(struct standing *s, struct loop *l, const struct config *c)
+{
+        if (!c->standby_reads || !*program_self())
+                return;
+        args_add(&s->argv, str_of(program_self()));
+        for (int i = 1; i < c->argc; i++)
+                args_add(&s->argv, str_of(c->argv[i]));
+        args_add(&s->argv, STR("--follow"));
+        s->reads = kept_child_new(l, s->argv.v, &reads_ops, s);
+        kept_child_start(s->reads);
+}
+
+/* ---- SIGHUP */
+
+/* The process that answers reads begins anew with the settings, for it decides by them who is an admin; and
+ * so does this one when it leads. A file with a mistake changes nothing. */
+static void on_hang_up(void *arg)
+{
+        struct standing *s = arg;
+        struct config *c = mem_new(struct config);
+        struct err err = {0};
+
+        if (config_read(c, s->server->config.argc, s->server->config.argv, &err) != 0) {
+                log_error("msg=\"the settings cannot be read again, and stay as they are\" error=\"%s\"",
+                          LOG_TEXT(str_of(err.text)));
+        } else {
+                log_info("msg=\"the settings are read again by who answers reads, and when this server "
+                         "leads\"");
+                atomic_store(&s->server->hung_up, true);
+                if (s->reads) {
+                        kept_child_stop(s->reads);
+                        kept_child_start(s->reads);
+                }
+        }
+        config_deinit(c);
+        free(c);
+}
+
+int standing_new(struct loop *l, struct server *server, const struct standing_ops *ops, void *arg,
                  struct standing **ret, struct err *err)
 {
         struct standing *s = mem_new(struct standing);
         int r;
 
-        *s = (struct standing){.paths = paths, .ops = ops, .arg = arg};
+        *s = (struct standing){.paths = &server->paths, .ops = ops, .arg = arg, .server = server};
+        s->hang_up = watch_signal_new(l, SIGHUP, on_hang_up, s);
         s->http = http_server_new(l, on_request, s);
-        r = http_server_listen(s->http, paths->api, 0666, NULL, NULL, err);
+        r = http_server_listen(s->http, s->paths->api, 0666, NULL, NULL, err);
         if (r == 0)
-                r = paths_write_standby(paths, err);
+                reads_start(s, l, &server->config);
+        if (r == 0)
+                r = paths_write_standby(s->paths, s->reads, err);
         if (r != 0)
                 standing_free(s);
         else
@@ -108,6 +177,11 @@ void standing_free(struct standing *s)
         if (!s)
                 return;
         paths_remove_standby(s->paths);
+        watch_signal_free(s->hang_up);
+        if (s->reads)
+                kept_child_kill(s->reads);
+        kept_child_free(s->reads);
+        args_deinit(&s->argv);
         http_server_free(s->http);
         free(s);
 }

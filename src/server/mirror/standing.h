@@ -14,7 +14,10 @@ struct standing_ops {
 };
 
 struct standing;
-/* ops: borrowed. On the loop's thread, or before it runs. Returns 0, or -errno with err. */
-int standing_new(struct loop *l, const struct paths *paths, const struct standing_ops *ops, void *arg,
+/* ops: borrowed. On the loop's thread, or before it runs. With the setting standby_reads it also keeps the
+ * process running that answers reads (daemon/follow.h), and starts it anew on SIGHUP. Returns 0, or -errno
+ * with err. */
+int standing_new(struct loop *l, struct server *server, const struct standing_ops *ops, void *arg,
                  struct standing **ret, struct err *err);
-void standing_free(struct standing *s); /* accepts NULL */
+/* Waits until that process has ended: its port is free then. Accepts NULL. */
+void standing_free(struct standing *s);

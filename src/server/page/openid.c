@@ -275,7 +275,7 @@ void openid_begin(struct server *s, struct call *c)
         x = call_state(c, sizeof(*x), NULL);
         token_random(x->cookie);
         derive_all(s->openid, (clock_wall_ms() + OPENID_VALID_MS) / 1000, str_of(x->cookie), x);
-        provider_prepare(s->openid->provider, prepared, c);
+        provider_prepare(s->openid->provider, http_peer_holder(c->http), prepared, c);
 }
 
 /* ---- the way back */
@@ -367,7 +367,7 @@ void openid_callback(struct server *s, struct call *c)
         } else if (!http_query(c->http, "code", &code) || code.n == 0 || code.n > CODE_MAX) {
                 give_up(c, "denied", NULL);
         } else {
-                provider_redeem(s->openid->provider, code,
+                provider_redeem(s->openid->provider, http_peer_holder(c->http), code,
                                 &(struct provider_sign_in){x->state, x->nonce, x->verifier}, redeemed, c);
         }
 }

@@ -15,6 +15,7 @@
 #include "base/format/base64.h"
 #include "base/format/url.h"
 #include "base/mem.h"
+#include "base/share.h"
 #include "base/system/clock.h"
 #include "base/system/secret.h"
 #include "ev/http_client.h"
@@ -44,6 +45,7 @@ struct question {
         enum state state;
         provider_fn *fn;
         void *arg;
+        char *holder;  /* has one of the places in `waiting` */
         bool prepares; /* only the document is asked for */
         char *code, *nonce, *verifier;
         char *id_token, *access_token;
@@ -63,6 +65,7 @@ struct provider {
         struct http_call *document_call, *keys_call;
         struct question *first;
         unsigned count;
+        struct share *waiting; /* places for questions */
 };
 
 /* ---- questions */
@@ -81,6 +84,8 @@ static void question_free(struct question *q)
         if (q->next)
                 q->next->link = q->link;
         q->provider->count--;
+        share_give(q->provider->waiting, str_of(q->holder));
+        free(q->holder);
         http_call_cancel(q->call);
         json_decref(q->claims);
         wipe(&q->code);
@@ -105,18 +110,19 @@ static void tell(struct question *q, int r, const struct err *err)
         fn(arg, r, claims, err ? err : &none);
 }
 
-static struct question *question_new(struct provider *p, provider_fn *fn, void *arg)
+static struct question *question_new(struct provider *p, struct str holder, provider_fn *fn, void *arg)
 {
         struct question *q;
         struct err err;
 
-        if (p->count >= PROVIDER_WAITING_MAX) {
+        if (!share_take(p->waiting, holder)) {
                 err_set(&err, -EBUSY, "%u sign-ins wait for the provider at the same time", p->count);
                 fn(arg, -EBUSY, NULL, &err);
                 return NULL;
         }
         q = mem_new(struct question);
         q->provider = p;
+        q->holder = str_dupz(holder);
         q->fn = fn;
         q->arg = arg;
         q->link = &p->first;
@@ -502,6 +508,7 @@ struct provider *provider_new(struct loop *l, const struct config_openid *config
         struct str issuer = str_of(config->issuer);
 
         p->config = config;
+        p->waiting = share_new(PROVIDER_WAITING_MAX);
         buf_str(&p->secret, secret);
         if (str_ends(issuer, STR("/")))
                 issuer.n--;
@@ -525,6 +532,7 @@ void provider_free(struct provider *p, void (*drop)(void *arg))
                 question_free(p->first);
                 drop(arg);
         }
+        share_free(p->waiting);
         http_client_free(p->client);
         jwt_keys_free(p->keys);
         document_free(&p->document);
@@ -533,9 +541,9 @@ void provider_free(struct provider *p, void (*drop)(void *arg))
         free(p);
 }
 
-void provider_prepare(struct provider *p, provider_fn *fn, void *arg)
+void provider_prepare(struct provider *p, struct str holder, provider_fn *fn, void *arg)
 {
-        struct question *q = question_new(p, fn, arg);
+        struct question *q = question_new(p, holder, fn, arg);
 
         if (!q)
                 return;
@@ -563,10 +571,10 @@ void provider_authorize(const struct provider *p, const struct provider_sign_in 
         buf_printf(ret_url, "%s%c" STR_FMT, url, strchr(url, '?') ? '&' : '?', STR_ARG(buf_view(&form)));
 }
 
-void provider_redeem(struct provider *p, struct str code, const struct provider_sign_in *x, provider_fn *fn,
-                     void *arg)
+void provider_redeem(struct provider *p, struct str holder, struct str code, const struct provider_sign_in *x,
+                     provider_fn *fn, void *arg)
 {
-        struct question *q = question_new(p, fn, arg);
+        struct question *q = question_new(p, holder, fn, arg);
 
         if (!q)
                 return;

@@ -93,6 +93,7 @@ static void about(struct server *s, struct call *c)
         json_kint(&j, "datasets", (int64_t)a.datasets);
         json_kstrz(&j, "write", role_name(least));
         json_kbool(&j, "may_write", c->role >= least);
+        json_kbool(&j, "stays_here", config_has_other_server(&s->config));
         json_close(&j, '}');
         call_io(c, reply_catalog);
 }

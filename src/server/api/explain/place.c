@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "core/query.h"
+#include "server/api/explain/dataset_wait.h"
 #include "server/loop/words.h"
 
 static const struct {
@@ -59,7 +60,7 @@ static void say_scarce(struct buf *out, struct str name, bool none)
 
 static void write_words(struct json *j, const struct core_why *w)
 {
-        BUF_CLEANUP struct buf b = {0};
+        BUF_CLEANUP struct buf b = {0}, hosts = {0};
 
         if ((w->verdict == CORE_OWNER_REFUSED || w->verdict == CORE_NOT_OFFERING) && w->value.n)
                 buf_str(&b, w->value);
@@ -73,6 +74,8 @@ static void write_words(struct json *j, const struct core_why *w)
                 buf_printf(&b, ": " STR_FMT, STR_ARG(w->value));
         } else if (verdicts[w->verdict].text)
                 buf_addz(&b, verdicts[w->verdict].text);
+        else if (w->verdict == CORE_JOB_REFUSES && dataset_wait_hosts(w->clause, &hosts))
+                buf_printf(&b, "the job's files are on the disk of host " STR_FMT, STR_ARG(buf_view(&hosts)));
         else if (scarce_resource(w).n)
                 say_scarce(&b, scarce_resource(w), str_eqz(w->value, "undefined"));
         else

@@ -11,6 +11,7 @@
 #include "core/meta/meta.h"
 #include "core/query.h"
 #include "server/agents/attempt_location.h"
+#include "server/api/explain/dataset_wait.h"
 #include "server/api/explain/limits.h"
 #include "server/api/explain/order.h"
 #include "server/api/explain/place.h"
@@ -27,6 +28,10 @@ struct why {
         struct buf agents;
         struct json j; /* the answer, written into it */
         unsigned count[CORE_VERDICTS], all;
+        bool asked; /* all queues have answered */
+        struct dataset_wait files;
+        bool on_hosts;   /* the job's files are on hosts' own disks; */
+        unsigned beside; /* queues elsewhere, by the condition that names these hosts */
 };
 
 static void state_free(void *arg)
@@ -36,15 +41,19 @@ static void state_free(void *arg)
         core_walk_free(w->walk);
         core_what_if_free(w->changes);
         buf_deinit(&w->agents);
+        dataset_wait_deinit(&w->files);
         free(w);
 }
 
 static void on_queue(void *arg, const struct core_why *w)
 {
+        BUF_CLEANUP struct buf hosts = {0};
         struct why *x = arg;
 
         x->all++;
         x->count[w->verdict]++;
+        x->beside += w->verdict == CORE_AWAY ||
+                     (w->verdict == CORE_JOB_REFUSES && dataset_wait_hosts(w->clause, &hosts));
         json_open(&x->j, '{');
         place_write(&x->j, w, NULL);
         json_close(&x->j, '}');
@@ -187,6 +196,15 @@ static bool explain_limit(struct json *j, struct core *core, const struct core_j
         limit_say(&text, core, &l, units);
         json_str(j, buf_view(&text));
         return true;
+}
+
+/* Says that the job is not paid by the quote that it names. */
+static void explain_quote(struct json *j, struct core *core, const struct core_job *job)
+{
+        struct err says = {""};
+
+        if (core_job_quote(core, job->request, job->member, &says) == 0)
+                why_line_add(j, "It will be paid by the rates: %s.", says.text);
 }
 
 /* Explains the job's place in the order, and what is reserved for it. `would`: some queues could run it. */
@@ -377,6 +395,12 @@ static void add_keyword(struct buf *out, struct str attribute)
 
 static void add_change(struct buf *out, const struct core_change *x)
 {
+        BUF_CLEANUP struct buf hosts = {0};
+
+        if (x->kind == CORE_CHANGE_JOB_CLAUSE && dataset_wait_hosts(x->text, &hosts)) {
+                buf_printf(out, "that its files are on the disk of host " STR_FMT, STR_ARG(buf_view(&hosts)));
+                return;
+        }
         if (x->kind != CORE_CHANGE_REQUEST) {
                 buf_str(out, x->text);
                 return;
@@ -613,6 +637,12 @@ static bool explain_losses(struct json *j, struct core *core, const struct core_
         return l.until_ms != 0;
 }
 
+/* Returns whether a queue of a host that has the job's files has answered. */
+static bool has_host(const struct why *w)
+{
+        return w->all > w->beside;
+}
+
 static void explain(struct json *j, struct core *core, const struct core_job *job, const struct why *w,
                     bool full)
 {
@@ -625,8 +655,11 @@ static void explain(struct json *j, struct core *core, const struct core_job *jo
                 explain_idle(j, core, job, w, full, true);
         } else if (job_state_is_idle(job->state)) {
                 waits |= explain_limit(j, core, job);
+                explain_quote(j, core, job);
                 if (job->state == JOB_IDLE)
                         explain_idle(j, core, job, w, full, waits);
+                if (w->on_hosts)
+                        dataset_wait_say(j, &w->files, has_host(w));
                 explain_turn(j, core, job,
                              w->count[CORE_FITS] || w->count[CORE_BUSY] || w->count[CORE_STORE_DOWN]);
         } else if (job->state == JOB_HELD)
@@ -726,6 +759,11 @@ static void reply_why(struct server *s, struct call *c, struct why *w, const str
         json_open(&j, '[');
         core_job_dependencies(s->core, job->request, job->member, write_dependency, &j);
         json_close(&j, ']');
+        json_key(&j, "dataset");
+        if (w->on_hosts && job_state_is_idle(job->state))
+                dataset_wait_write(&j, &w->files, has_host(w));
+        else
+                json_null(&j);
         json_key(&j, "agents");
         json_open(&j, '[');
         if (job_state_is_idle(job->state) && w->agents.n)
@@ -735,6 +773,27 @@ static void reply_why(struct server *s, struct call *c, struct why *w, const str
         json_raw(&j, buf_view(&changes));
         json_close(&j, '}');
         call_reply(c);
+}
+
+static void read_why(struct server *s, struct call *c);
+
+static void read_files(struct server *s, struct call *c)
+{
+        struct why *w = c->state;
+
+        dataset_wait_read(s, &w->files);
+        call_core(c, read_why);
+}
+
+/* Looks for the files that the job waits for. Returns whether their names are still to be read. */
+static bool find_dataset(struct server *s, struct why *w, const struct core_job *job)
+{
+        if (w->asked)
+                return false;
+        w->asked = true;
+        w->on_hosts = job_state_is_idle(job->state) && !w->count[CORE_FITS] && !w->count[CORE_BUSY] &&
+                      dataset_wait_find(s, job->request, job->member, &w->files);
+        return w->on_hosts;
 }
 
 static void read_why(struct server *s, struct call *c)
@@ -750,8 +809,10 @@ static void read_why(struct server *s, struct call *c)
             core_job_get(s->core, request, member, &job) != 0)
                 call_fail(c, 404, "not_found", "there is no job " STR_FMT " in the queue",
                           STR_ARG(c->param[0]));
-        else if (ask_some(s, w, &job))
+        else if (!w->asked && ask_some(s, w, &job))
                 call_yield_to_client(c, read_why);
+        else if (find_dataset(s, w, &job))
+                call_reader(c, read_files);
         else
                 reply_why(s, c, w, &job);
 }

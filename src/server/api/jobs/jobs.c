@@ -280,7 +280,6 @@ static void jobs_slice(struct server *s, struct call *c)
                 call_fail(c, 400, "bad_constraint", "constraint: %s", err.text);
                 return;
         }
-        arena_reset(&l->arena);
         l->count = 0;
         l->more = false;
         find_names(s, l, &f);
@@ -312,6 +311,7 @@ static void jobs_write_slice(struct server *s, struct call *c)
         for (size_t i = 0; i < l->count; i++)
                 row_write(&j, &l->rows[i]);
         l->comma = j.comma;
+        arena_deinit(&l->arena); /* the rows are not kept while the client reads */
         if (last) {
                 snprintf(next, sizeof(next), "%" PRIu64 ".%" PRIu64, l->request, l->member - 1);
                 buf_addz(&c->out, "],\"next\":");

@@ -9,9 +9,11 @@
 #include "server/api/routes.h"
 #include "server/history/request_record.h"
 #include "server/history/row.h"
+#include "server/loop/settled.h"
 
 #define SLICE_REQUESTS 1000
 #define SLICE_NS       4000000
+#define SLICE_BYTES    (1u << 20) /* size of the rows at which a slice ends */
 
 struct request_row {
         uint64_t id;
@@ -68,6 +70,17 @@ static void requests_make_row(struct server *s, struct row_maker *m, const struc
                 to->batch = arena_str(m->arena, v.string);
 }
 
+/* Gives what is durable of a request, or what the core has: the answer then waits for the commits under way.
+ * While the disk is full, nothing is durable any more, and reads show what the core has. */
+static int get_settled(struct server *s, struct call *c, uint64_t id, struct core_request *ret)
+{
+        int r = core_request_get(s->core, id, ret);
+
+        if (r != 0 || turn_full(s->turn) || !settled_get(s->settled, ret, turn_durable(s->turn)))
+                c->when = TURN_READ;
+        return r;
+}
+
 static void write_uuid(struct json *j, const unsigned char u[16])
 {
         char text[HEX_UUID];
@@ -120,11 +133,11 @@ static void requests_slice(struct server *s, struct call *c)
         int64_t end_ns = clock_mono_ns() + SLICE_NS;
         struct row_maker m;
 
+        c->when = TURN_NOW; /* unless a row waits for a commit */
         if (!c->chunked && core_eta_some(s->core, &l->times)) {
                 call_yield_to_client(c, requests_slice);
                 return;
         }
-        arena_reset(&l->arena);
         l->count = 0;
         row_maker_init(&m, s, &l->arena);
         for (unsigned looked = 0;; looked++) {
@@ -134,10 +147,10 @@ static void requests_slice(struct server *s, struct call *c)
 
                 l->end = id == 0;
                 if (l->end || l->count == SLICE_REQUESTS || (l->limit && l->given == l->limit) ||
-                    (looked % 64 == 63 && clock_mono_ns() > end_ns))
+                    l->arena.used > SLICE_BYTES || (looked % 64 == 63 && clock_mono_ns() > end_ns))
                         break;
                 l->after = id;
-                if (core_request_get(s->core, id, &r) != 0 || !call_may(c, r.owner) ||
+                if (get_settled(s, c, id, &r) != 0 || !call_may(c, r.owner) ||
                     !call_owner_is(r.owner, l->owner) || (!l->all && r.finished_ms && !r.counts.left))
                         continue;
                 requests_make_row(s, &m, &r, &l->rows[l->count++]);
@@ -162,6 +175,7 @@ static void requests_write_slice(struct server *s, struct call *c)
                 json_close(&j, '}');
         }
         l->comma = j.comma;
+        arena_deinit(&l->arena); /* the rows are not kept while the client reads */
         if (last && l->end)
                 buf_addz(&c->out, "],\"next\":null}");
         else if (last)
@@ -282,8 +296,8 @@ static void read_requests(struct server *s, struct call *c)
         struct row_maker m;
         uint64_t id;
 
-        if (str_to_u64(c->param[0], &id) != 0 || core_request_get(s->core, id, &r) != 0 ||
-            !call_may(c, r.owner)) {
+        c->when = TURN_NOW; /* unless the request waits for a commit */
+        if (str_to_u64(c->param[0], &id) != 0 || get_settled(s, c, id, &r) != 0 || !call_may(c, r.owner)) {
                 call_fail(c, 404, "not_found", "there is no request " STR_FMT, STR_ARG(c->param[0]));
                 return;
         }

@@ -54,12 +54,14 @@ static void script_park(struct server *s, struct call *c)
         int64_t left = x->until_ms - clock_boot_ms();
         struct id id = {.request = x->request};
         const struct ids ids = {.items = &id, .count = 1};
+        uint64_t number = x->number;
 
         if (left > 0) {
-                waits_park(s, c, &ids, left, script_woken);
+                if (!waits_park(s, c, &ids, left, script_woken))
+                        scripts_forget(s, number);
                 return;
         }
-        scripts_forget(s, x->number);
+        scripts_forget(s, number);
         call_fail(c, 504, "no_answer", "its agent does not answer");
 }
 
@@ -67,9 +69,10 @@ static void script_ask_agent(struct server *s, struct call *c, const char *agent
 {
         struct script *x = c->state;
 
-        x->number = scripts_ask(s, agent, x->request, x->member, fence);
+        x->number = scripts_ask(s, c->who, agent, x->request, x->member, fence);
         if (!x->number) {
-                call_fail(c, 409, "no_script", "its agent %s is not connected", agent);
+                call_fail(c, 409, "no_script",
+                          "its agent %s is not connected, or too many calls of yours ask for scripts", agent);
                 return;
         }
         x->until_ms = clock_boot_ms() + ANSWER_MS;

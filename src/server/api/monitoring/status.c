@@ -5,13 +5,21 @@
 #include <unistd.h>
 
 #include "server/api/routes.h"
+#include "server/backends/backends.h"
 #include "server/mirror/mirror.h"
 
-void api_server_status(struct server *s, struct call *c)
+static void reply_status(struct server *s, struct call *c)
+{
+        (void)s;
+        call_reply(c);
+}
+
+static void write_status(struct server *s, struct call *c)
 {
         struct json j = {.out = &c->out};
         bool standby = config_postgres(&s->config) && s->config.standby_ms;
 
+        c->when = TURN_NOW; /* also while nothing can be committed */
         json_open(&j, '{');
         json_kstrz(&j, "kind", s->mirror ? "mirror" : standby ? "standby" : "single");
         if (s->mirror)
@@ -20,8 +28,18 @@ void api_server_status(struct server *s, struct call *c)
                 json_kstrz(&j, "role", "leader");
         if (standby)
                 json_kint(&j, "standby_ms", s->config.standby_ms);
+        if (s->backends) {
+                json_key(&j, "backends");
+                backends_write(s, &j);
+        }
         json_close(&j, '}');
-        call_reply(c);
+        call_io(c, reply_status);
+}
+
+void api_server_status(struct server *s, struct call *c)
+{
+        (void)s;
+        call_core(c, write_status);
 }
 
 static bool may(struct call *c)

@@ -103,6 +103,7 @@ static bool read_token(struct server *s, struct call *c, struct make *m)
         m->token.owners = call_json_text(m->doc, "owners");
         m->token.tags = call_json_text(m->doc, "tags");
         m->token.labels = call_json_text(m->doc, "labels");
+        m->token.most = call_json_text(m->doc, "most");
         if (m->token.kind == TOKEN_USER) {
                 MEM_CLEANUP char *who = str_dupz(m->name);
                 enum role most = access_role(s, who);
@@ -168,6 +169,7 @@ static void list_tokens(struct server *s, struct call *c)
                         json_kstr(&j, "owners", t->owners);
                         json_kstr(&j, "tags", t->tags);
                         json_kstr(&j, "labels", t->labels);
+                        json_kstr(&j, "most", t->most);
                 }
                 json_kstr(&j, "created_by", t->created_by);
                 json_kint(&j, "created_ms", t->created_ms);

@@ -66,6 +66,9 @@ static void write_wishes(struct json *j, struct call *c, const struct wishlist *
                 json_kbool(j, "minimum", x->demand == PLAN_NONE);
                 if (x->demand != PLAN_NONE) {
                         json_kint(j, "jobs", (int64_t)w->demands[x->demand].jobs);
+                        json_kint(j, "fetch_ms", w->demands[x->demand].fetch_ms[x->shape]);
+                        if (x->lasts_ms)
+                                json_kint(j, "lasts_ms", x->lasts_ms);
                         write_who(j, c, w, x->demand);
                 }
                 json_close(j, '}');

@@ -300,6 +300,12 @@ static void quote_reply(struct server *s, struct call *c)
         json_kint(j, "bytes_moved", (int64_t)q.bytes_moved);
         if (q.start_ms && q.credits != CORE_CREDITS_NONE)
                 json_kint(j, "credits", q.credits);
+        if (q.start_ms && q.payer) {
+                json_kstrz(j, "account", q.payer);
+                json_kint(j, "available", q.payer_has);
+        }
+        if (core_quote_unquoted(s->quoting))
+                json_kstrz(j, "unquoted", core_quote_unquoted(s->quoting));
         write_price(j, q.price);
         place_write_error(j, s->core);
         json_close(j, '}');

@@ -1,0 +1,287 @@
+"""`backends:` in droverd.yaml: the front end runs by itself what hands jobs on to other servers."""
+import contextlib
+import json
+import os
+import pwd
+import shutil
+import signal
+import uuid
+
+import pytest
+
+from drover import free_port, sh, wait_until
+from hops import far, runs
+
+JOBS = 1000
+
+
+class Front:
+    """A server with back ends in its settings, and the back ends."""
+
+    def __init__(self, instance, request, build, *names, start=True):
+        self.one, self.back, self.more = instance, {}, {}
+        for name in names:
+            self.back[name] = far(request, build)
+            if start:
+                runs(self.back[name])
+        self.lines = {name: "queued_max: 8" for name in names}
+
+    def write(self, *names):
+        text = "lease: 6s\nbackends:\n" if names else "lease: 6s\n"
+        for name in names:
+            text += f"  {name}: {{server: 'unix:{self.back[name].socket_path()}', {self.lines[name]}}}\n"
+        return self.one.write("front.yaml", text)
+
+    def start(self, *names):
+        self.server = self.one.server("--config", self.write(*names))
+
+    def reload(self, *names):
+        self.write(*names)
+        before = self.server.output().count("settings were read again")
+        self.server.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: self.server.output().count("settings were read again") > before)
+
+    def status(self):
+        return {b["name"]: b for b in self.one.json("server", "status").get("backends", [])}
+
+    def is_in(self, name, state):
+        wait_until(lambda: self.status()[name]["state"] == state)
+
+    def lose(self, name):
+        """Its machine is switched off."""
+        self.back[name].kill_server()
+        self.back[name].runner.kill()
+        for pid in self.back[name].pids("drover-shepherd"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def done(self, name):
+        return sum(r["completed"] for r in self.back[name].api("GET", "/v1/requests?all=1")["requests"])
+
+
+def counting(front, jobs):
+    script = front.one.write("job", f"#!/bin/sh\nsleep 0.05\necho $1 >>{front.one.work}/ran\n", 0o755)
+    return front.one.submit(f"executable = {script}\narguments = $(Process)\nrequest_memory = 16 MB\nrequest_disk = 1 MB\nqueue {jobs}\n")
+
+
+def waiting(front, jobs):
+    """Jobs that run until the file `go` is there."""
+    return front.one.submit(sh(f"echo $$ >>{front.one.work}/pids; while [ ! -e {front.one.work}/go ]; do sleep 0.05; done",
+                               request_memory="16 MB", request_disk="1 MB", queue=f"queue {jobs}"))
+
+
+def running(front, jobs):
+    wait_until(lambda: front.one.exists("pids") and len(front.one.read("pids").split()) == jobs)
+
+
+@pytest.mark.timeout(900)
+def test_a_thousand_jobs_with_one_lost_one_added_one_drained(instance, request, build):
+    """Three back ends in one file, one of them lost for good in the middle, one drained and one added by a reload: every job is done,
+    and none twice that was not at the lost one."""
+    front = Front(instance, request, build, "east", "north", "west", "south")
+    front.start("east", "north", "west")
+    wait_until(lambda: {b["state"] for b in front.status().values()} == {"connected"})
+    number = counting(front, JOBS)
+    wait_until(lambda: all(front.done(name) > 20 for name in ("east", "north", "west")))
+    front.lose("east")
+    front.lines["north"] += ", drain: yes"
+    front.reload("east", "north", "west", "south")
+    front.is_in("north", "draining")
+    front.is_in("east", "unreachable")
+    assert "does not answer" in front.status()["east"]["why"]
+    assert "unreachable" in instance.cli("server", "status")
+    wait_until(lambda: front.done("south") > 20)
+    assert {a["name"] for a in instance.agents()} == {"east", "north", "west", "south"}
+    assert "droverd.yaml" in instance.cli("nodes")
+    instance.wait(number, seconds=400)
+    ran = [int(n) for n in instance.read("ran").split()]
+    assert set(ran) == set(range(JOBS))
+    assert len(instance.history(number)) == JOBS
+    for job in {n for n in ran if ran.count(n) > 1}:  # it had begun at the one that was lost
+        events = [e["event"] for e in instance.events(f"{number}.{job}")]
+        assert events.count("matched") > 1, (job, events)
+
+
+def test_one_that_is_away_is_told_and_comes_back(instance, request, build):
+    front = Front(instance, request, build, "east")
+    front.start("east")
+    front.is_in("east", "connected")
+    number = waiting(front, 3)
+    running(front, 3)
+    late = instance.submit(sh("true", request_cpus="8"))
+    front.back["east"].kill_server()
+    front.is_in("east", "unreachable")
+    wait_until(lambda: "does not answer" in instance.cli("why", f"{late}.0"))
+    front.back["east"].server()
+    front.is_in("east", "connected")
+    instance.write("go", "")
+    instance.wait(number, late)
+    assert len(instance.read("pids").split()) == 3
+
+
+def test_one_that_is_removed_ends_its_jobs_first(instance, request, build):
+    """Also over a restart of the front end; then its agent, its rights and its folder are gone, and it may come again."""
+    front = Front(instance, request, build, "east", "west")
+    front.start("east")
+    front.is_in("east", "connected")
+    number = waiting(front, 2)
+    running(front, 2)
+    front.reload("west")
+    front.is_in("east", "leaving")
+    front.is_in("west", "connected")
+    instance.kill_server(signal.SIGTERM)
+    front.start("west")
+    front.is_in("west", "connected")
+    assert front.status()["east"]["state"] == "leaving" and front.status()["east"]["jobs"] == 2
+    instance.write("go", "")
+    instance.wait(number)
+    assert len(instance.read("pids").split()) == 2
+    wait_until(lambda: set(front.status()) == {"west"})
+    assert sorted(os.listdir(f"{instance.dir}/backends")) == ["west"]
+    assert {n["name"]: n["state"] for n in instance.json("nodes")["nodes"]}["east"] == "retired"
+    assert len([p for p in instance.pids("drover-agent")]) == 1
+    front.reload("east", "west")
+    front.is_in("east", "connected")
+    os.remove(f"{instance.work}/pids")
+    os.remove(f"{instance.work}/go")
+    front.lines["west"] += ", drain: yes"
+    front.reload("east", "west")
+    front.is_in("west", "draining")
+    number = waiting(front, 2)
+    running(front, 2)
+    assert {j["agent"] for j in instance.jobs(number)} == {"east"}
+    instance.write("go", "")
+    instance.wait(number)
+
+
+def test_its_agent_is_kept_running(instance, request, build):
+    """Killed, it is started again, and its jobs are still its own; with other settings too; and it rejoins when it was revoked."""
+    front = Front(instance, request, build, "east")
+    front.start("east")
+    front.is_in("east", "connected")
+    number = waiting(front, 2)
+    running(front, 2)
+    pid, = instance.pids("drover-agent")
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: pid not in instance.pids("drover-agent") and len(instance.pids("drover-agent")) == 1)
+    front.is_in("east", "connected")
+    front.lines["east"] += ", attributes: 'Site = \"east\"', price: 3"
+    front.reload("east")
+    wait_until(lambda: [q for a in instance.agents("connected") for q in a["queues"] if q["offer"] and "Site" in json.dumps(q)])
+    instance.cli("agents", "revoke", "east")
+    front.is_in("east", "connected")
+    instance.write("go", "")
+    instance.wait(number)
+    assert len(instance.read("pids").split()) == 2
+
+
+def test_it_ends_with_its_server_and_its_files_are_private(instance, request, build):
+    front = Front(instance, request, build, "east")
+    front.start("east")
+    front.is_in("east", "connected")
+    folder = f"{instance.dir}/backends/east"
+    for name in ("token", "agent.yaml", "agent.key"):
+        assert os.stat(f"{folder}/{name}").st_mode & 0o077 == 0
+    assert front.server.stop() == 0
+    instance.daemons.remove(front.server)
+    wait_until(lambda: instance.pids("drover-agent") == [])
+
+
+def as_ann(instance, **attributes):
+    part = {"attributes": {"Cmd": '"/bin/true"', "Iwd": f'"{instance.work}"', **attributes}, "rows": 1, "steps": 1}
+    return instance.api("POST", "/v1/requests", {"uuid": str(uuid.uuid4()), "parts": [part]}, headers={"Drover-Owner": "ann@local"})["id"]
+
+
+def test_without_owners_only_the_servers_own_jobs_go_there(instance, request, build):
+    front = Front(instance, request, build, "east")
+    front.start("east")
+    front.is_in("east", "connected")
+    instance.wait(instance.submit(sh("true")))
+    number = as_ann(instance)
+    wait_until(lambda: "this owner" in instance.cli("why", f"{number}.0"))
+    assert instance.job(f"{number}.0")["state"] == "idle"
+    front.lines["east"] += ", owners: any"  # root's agents run root's jobs only
+    front.reload("east")
+    front.is_in("east", "failed")
+    assert "another user" in front.status()["east"]["why"]
+    instance.cli("rm", str(number))
+
+
+def test_jobs_of_others_reach_no_file_of_the_server(instance, request, build):
+    """Over TLS, with a token in a file. With `owners` the agent, which has the server's rights, opens no path that a job names,
+    whatever the job says of its file system."""
+    nobody = pwd.getpwnam("nobody")
+    programs = os.path.join(instance.base, "programs")
+    os.makedirs(programs)
+    for name in ("drover", "droverd", "drover-agent", "drover-mover", "drover-shepherd"):
+        shutil.copy(os.path.join(build, "bin", name), programs)
+    instance.program = lambda name: os.path.join(programs, name)
+    for folder in (os.path.dirname(instance.base), instance.base, instance.work):
+        os.chmod(folder, 0o755)
+    os.makedirs(f"{instance.work}/own")
+    secret = instance.write("own/secret", "of the server\n", 0o700)
+    east = far(request, build)
+    runs(east, "--api-listen", f"127.0.0.1:{(port := free_port())}")
+    token = instance.write("own/token", east.json("token", "user")["token"] + "\n", 0o600)
+    for path in (f"{instance.work}/own", secret, token):
+        shutil.chown(path, nobody.pw_uid)
+    text = f"lease: 6s\nbackends:\n  east: {{server: 'https://127.0.0.1:{port}', token_file: {token}, owners: OWNERS}}\n"
+    config = instance.write("front.yaml", text.replace("OWNERS", "'*@physics'"))
+    server = instance.server("--config", config, "--user", "nobody")
+    wait_until(lambda: instance.json("server", "status")["backends"][0]["state"] == "connected")
+    first = as_ann(instance)
+    wait_until(lambda: "this owner" in instance.cli("why", f"{first}.0"))
+    instance.write("front.yaml", text.replace("OWNERS", "any"))
+    server.process.send_signal(signal.SIGHUP)
+    instance.wait(first)
+    row, = east.history()
+    assert row["owner"] == "root@local" and row["state"] == "completed"
+    domain = instance.agents()[0]["filesystem_domain"]
+    attacks = [{"TransferInput": f'"{secret}"'}, {"TransferInput": f'"file://{secret}"'}, {"Cmd": f'"{secret}"'}, {"In": f'"{secret}"'},
+               {"Out": f'"{secret}"', "Cmd": '"/bin/echo"'}, {"TransferOutput": '"x"', "TransferOutputRemaps": f'"x={secret}"',
+                                                              "Cmd": '"/usr/bin/touch"', "Args": '"x"'}]
+    for attack in attacks:
+        for place in ({}, {"FileSystemDomain": f'"{domain}"'}):
+            number = as_ann(instance, ShouldTransferFiles='"YES"', WhenToTransferOutput='"ON_EXIT"', **attack, **place)
+            wait_until(lambda n=number: instance.api("GET", f"/v1/requests/{n}")["held"] or instance.history(n))
+            with open(secret, encoding="utf-8") as f:
+                assert f.read() == "of the server\n", attack
+            assert all(b"of the server" not in contents for contents in spooled(east)), (attack, place)
+            instance.cli("rm", str(number), code=None)
+    assert not [row for row in east.history() if row["exit_code"]]
+
+
+def spooled(one):
+    for folder, _, names in os.walk(one.dir + "/spool"):
+        for name in names:
+            with open(os.path.join(folder, name), "rb") as f:
+                yield f.read()
+
+
+@pytest.mark.parametrize("text, why", [
+    ("backends: 7", "must be a map"),
+    ("backends: {a: 7}", "must be a map"),
+    ("backends: {a: {}}", "needs server"),
+    ("backends: {a: {server: 'http://h:1'}}", "https://HOST:PORT or unix:PATH"),
+    ("backends: {a: {server: 'https://h'}}", "https://HOST:PORT or unix:PATH"),
+    ("backends: {a: {server: 'https://h:1'}}", "needs token_file"),
+    ("backends: {a: {server: 'https://h:1', token_file: here}}", "absolute path"),
+    ("backends: {a: {server: 'unix:/s', token_file: /t}}", "https only"),
+    ("backends: {a/b: {server: 'unix:/s'}}", "not a name"),
+    ("backends: {a: {server: 'unix:/s', tokenfile: /t}}", "token_file"),
+    ("backends: {a: {server: 'unix:/s', owners: ann}}", "NAME@DOMAIN"),
+    ("backends: {a: {server: 'unix:/s', owners: any, files: shared}}", "only without owners"),
+    ("backends: {a: {server: 'unix:/s', files: some}}", "copied or shared"),
+    ("backends: {a: {server: 'unix:/s', queued_max: 1000001}}", "0 to 1000000"),
+    ("backends: {a: {server: 'unix:/s', jobs_max: 0}}", "1 to 1000000"),
+    ("backends: {a: {server: 'unix:/s', price: -1}}", "0 to 1000000"),
+    ("backends: {a: {server: 'unix:/s', requirements: 'a +'}}", "an expression"),
+    ("backends: {a: {server: 'unix:/s', attributes: 'a'}}", "Name = expression"),
+    ("backends: {a: {server: 'unix:/s', drain: soon}}", "drain"),
+], ids=lambda x: None)
+def test_wrong_settings_are_told(instance, text, why):
+    config = instance.write("droverd.yaml", text + "\n")
+    daemon = instance.start("droverd", "--dir", instance.dir, "--config", config, "--check-config")
+    wait_until(lambda: not daemon.running())
+    instance.daemons.remove(daemon)
+    assert daemon.process.returncode == 2 and why in daemon.output() and "droverd.yaml:1" in daemon.output()
