@@ -11,6 +11,7 @@
 #include "base/system/clock.h"
 #include "cli/client/api.h"
 #include "cli/client/session_batch.h"
+#include "cli/client/session_report.h"
 #include "cli/command/commands.h"
 #include "cli/command/help_text.h"
 #include "cli/terminal/pager.h"
@@ -93,8 +94,7 @@ static int use_session(struct cli *cli, struct options *o, struct session_file *
                 return do_without_server(o, session);
         if (code != 0)
                 return code;
-        if (o->command->run == cmd_queue)
-                session_batch_note(cli, path, session);
+        session_batch_note(cli, path, session);
         MEM_GROW(o->words, o->word_cap, o->word_count + 2);
         o->words[o->word_count++] = buf_z(ids);
         return 0;
@@ -136,9 +136,14 @@ static int run_command(struct cli *cli, const struct command *c, int argc, char 
                         return code;
         }
         if (!options_row(c, STR("watch")) || !options_flag(&o, "watch")) {
+                int code;
+
                 if (cli->terminal && !cli->json && !cli->form.csv && may_be_long(c))
                         pager_start();
-                return c->run(cli, &o);
+                code = c->run(cli, &o);
+                if (c->run == cmd_wait && session.count && session.own && code != CLI_USAGE)
+                        session_report_keep(cli, options_text(&o, "session"));
+                return code;
         }
         return watch(cli, c, &o);
 }

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from drover import free_port
+import agents
+from drover import free_port, sh
 from slurm_commands import Commands
 
 RATES = "bank:\n  rates: [{charge: Cpus * WallSeconds}]\n"
@@ -70,6 +71,9 @@ def test_the_walk_of_golds_guide(instance, gold):
     said = gold("gstatement", "-p", "chemistry")
     assert re.search(r"Beginning Balance: +0\n-+ -+\nTotal Credits: +379744\nTotal Debits: +-19744\n-+ -+\nEnding Balance: +360000\n", said)
     assert re.search(r"Job +Charge +PBS.1234.0 +amy@local +colony +-19744 ", said)
+    instance.cli("bank", "charge", "chemistry", "1", "--reason", "beam time")
+    instance.cli("bank", "refund", "chemistry", "1")
+    assert re.search(r"Job +Charge +root@local +-1 ", gold("gstatement", "-p", "chemistry"))  # a reason is no job
     late = gold("gstatement", "-p", "chemistry", "-s", "2030-01-01")
     assert re.search(r"Beginning Balance: +360000\n(.*\n)+Ending Balance: +360000\n", late)
     gold("gtransfer", "--fromProject", "chemistry", "--toProject", "biology", "10000")
@@ -81,7 +85,56 @@ def test_the_walk_of_golds_guide(instance, gold):
     assert instance.json("bank", "balance", "chemistry")["balance"] == 360000 - 10000 - 16
 
 
-def test_each_has_help_and_what_is_wrong_is_named(gold):
+def test_machines(instance, gold):
+    """Registered, changed, listed and removed, with Gold's words; agents are listed while none is registered."""
+    assert cells(gold("glsmachine")) == []
+    assert gold("gmkmachine", "-d", "Linux Cluster", "--arch", "ia64", "--opsys", "linux", "colony") == "Successfully created 1 Machine\n"
+    assert gold("gmkmachine", "-I", "-m", "blue") == "Successfully created 1 Machine\n"
+    assert "already" in gold("gmkmachine", "blue", code=1).err
+    assert gold("glsmachine", "--raw", "--quiet") == "blue|False|||\ncolony|True|ia64|linux|Linux Cluster\n"
+    assert gold("glsmachine", "-I", "--quiet", "--show", "Name") == "blue\n" and gold("glsmachine", "-A", "--quiet", "--show", "Name") == "colony\n"
+    gold("gmkproject", "p")
+    gold("gdeposit", "-p", "p", "100")
+    assert "inactive" in gold("gquote", "-p", "p", "-m", "blue", "-t", "1", code=1).err
+    assert "no machine" in gold("gcharge", "-J", "j", "-p", "p", "-m", "green", "-t", "1", code=1).err
+    assert gold("gchmachine", "-A", "-d", "IBM SP2", "blue") == "Successfully modified 1 Machine\n"
+    gold("gquote", "-p", "p", "-m", "blue", "-t", "1")
+    assert gold("glsmachine", "--raw", "--quiet", "b*") == "blue|True|||IBM SP2\n"
+    assert gold("grmmachine", "blue") == "Successfully deleted 1 Machine\n"
+    assert "no machine" in gold("grmmachine", "blue", code=1).err and gold("grmmachine", "-m", "colony")
+    assert gold("gchmachine", code=1).err
+
+
+def test_projects_are_closed(gold):
+    gold("gmkproject", "p")
+    gold("gmkproject", "q")
+    gold("gdeposit", "-p", "p", "100")
+    assert "has a balance of 100" in gold("gchproject", "-I", "p", code=1).err
+    gold("gwithdraw", "-p", "p", "100")
+    assert gold("gchproject", "-I", "p") == "Successfully modified 1 Project\n"
+    assert "give one of" in gold("gchproject", "-A", "-I", "p", code=1).err
+    assert gold("glsproject", "--raw", "--quiet", "--show", "Name,Active") == "p|False\nq|True\n"
+    assert gold("glsproject", "-I", "--quiet", "--show", "Name") == "p\n" and gold("glsaccount", "-A", "--quiet", "--show", "Name") == "q\n"
+    assert "is closed" in gold("gdeposit", "-p", "p", "100", code=1).err
+    assert gold("gchproject", "-A", "p") == "Successfully modified 1 Project\n"
+    gold("gdeposit", "-p", "p", "100")
+
+
+def test_a_job_of_drovers_is_refunded(instance, gold):
+    agents.start(instance, "jobs_max: 4\nkill_grace: 1s\n")
+    agents.queues(instance, 1)
+    gold("gmkproject", "-u", "root@local", "p")
+    gold("gdeposit", "-p", "p", "100000")
+    request = instance.run(sh("sleep 1.1", accounting_group="p"))
+    charged = 100000 - instance.json("bank", "balance", "p")["balance"]
+    assert charged > 0
+    assert f"less than {charged + 1}" in gold("grefund", "-z", str(charged + 1), "-J", f"{request}.0", code=1).err
+    assert gold("grefund", "-J", f"{request}.0") == f"Successfully refunded {charged} credits for job {request}.0\n"
+    assert "all of it was given back" in gold("grefund", "-J", f"{request}.0", code=1).err
+    assert [r[2:4] for r in cells(gold("glstxn", "-O", "Job", "-J", f"{request}.0"))] == [["Charge", f"{request}.0"], ["Refund", f"{request}.0"]]
+
+
+def test_each_has_help_and_what_is_wrong_is_named(instance, gold):
     for name in os.listdir(gold.folder):
         assert gold(name, "--help").startswith(f"Usage: {name} ")
         assert gold(name, "-?") == gold(name, "--help")
@@ -96,7 +149,9 @@ def test_each_has_help_and_what_is_wrong_is_named(gold):
                  ("gmkaccount", "-n", "x", "-u", "MEMBERS,-amy"), ("gstatement",), ("gstatement", "-p", "p", "-s", "yesterday-ish")):
         assert gold(*call, code=1).err, call
     assert gold("gbalance", "p", "--total", "--quiet") == "100\n"
-    assert "--qos has no equivalent" in gold("gquote", "-p", "p", "-t", "1", "-Q", "high").err
+    gold("gquote", "-p", "p", "-t", "1", "-Q", "high", "--guarantee")
+    assert [q["qos"] for q in instance.json("bank", "quotes")["quotes"]] == ["high"]
+    assert "--disk has no equivalent" in gold("gquote", "-p", "p", "-t", "1", "-D", "10").err
 
 
 def test_a_user_sees_and_does_what_his_role_lets_him(instance, gold):
@@ -107,7 +162,7 @@ def test_a_user_sees_and_does_what_his_role_lets_him(instance, gold):
     bob = Commands(gold.folder, {"PATH": gold.env["PATH"], "DROVER_TOKEN": token, "DROVER_SERVER": f"https://127.0.0.1:{gold.port}"}, instance.work)
     assert bob("mybalance").splitlines()[-1].split() == ["p", "99"]
     for call in (("gdeposit", "-p", "p", "5"), ("gwithdraw", "-p", "p", "5"), ("gmkproject", "q"), ("gcharge", "-J", "x", "-p", "p", "-t", "1", "-u", "root@local"),
-                 ("grefund", "-J", "j"), ("gchproject", "--addUsers", "dave", "p")):
+                 ("grefund", "-J", "j"), ("gmkmachine", "m"), ("gchmachine", "-I", "m"), ("grmmachine", "m"), ("gchproject", "--addUsers", "dave", "p")):
         assert bob(*call, code=1).err, call
     assert "Balance" not in bob("gstatement", "-p", "p") and "Balance" in gold("gstatement", "-p", "p")
     assert gold("gbalance", "p", "--total", "--quiet") == "99\n"

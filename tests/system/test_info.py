@@ -12,7 +12,7 @@ from drover import sh
 def test_info(instance):
     os.makedirs(instance.dir, mode=0o700, exist_ok=True)
     with open(os.path.join(instance.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
-        f.write("stores: {lab: {urls: ['https://lab.example/']}}\n")
+        f.write("stores: {lab: {urls: ['https://lab.example/']}}\naccounts: {chemistry: {shares: 60, users: [ann@lab]}, bio: {shares: 4, users: [bob@lab]}}\n")
     instance.server()
     agents.start(instance, "jobs_max: 2\ncpus: 4\n")
     agents.queues(instance, 1)
@@ -36,11 +36,19 @@ def test_info(instance):
                                          ("bank", "available < 1000", "name", "physics"), ("requests", f"id == {held}", "id", str(held)),
                                          ("reservations", "size(places) == 1", "owner", "root@local")):
         assert [r[name] for r in rows(kind, "-c", condition, "-o", name)] == [value], kind
-    rows("accounts", "-o", "name,shares")
+    assert rows("stores", "-c", 'name != "lab"', "-o", "name") == []
+    assert [r["name"] for r in rows("accounts", "-c", "!user && shares > 10", "-o", "name,shares")] == ["chemistry"]
+    assert rows("accounts", "-c", "shares > 60", "-o", "name") == []
     whole = json.loads(instance.cli("info", "jobs", "--json"))
     assert {j["Id"]: j["Colour"] for j in whole}[f"{held}.0"] == "blue"
     assert 'Colour = "blue"' in instance.cli("info", "jobs")
-    for bad in (("weather",), ("nodes", "-c", "1 +"), ("nodes", "-o", "1 +"), ("jobs", "-c", "1 +")):
+    # commas within brackets and strings are no ends
+    row, = rows("jobs", "-c", 'Colour == "blue"', "-o", r'ifThenElse(true, 1, 2), {1, 2}[1], "a,\",b", Id')
+    assert list(row.values()) == ["1", "2", 'a,",b', f"{held}.0"]
+    some = json.loads(instance.cli("info", "jobs", "-c", 'Colour == "blue"', "-o", "Id, colour,ifThenElse(true,1,2),NoSuchThing,{1,\"b\"},JobStatus == 5", "--json"))
+    assert some == [{"Id": f"{held}.0", "colour": "blue", "ifThenElse(true,1,2)": 1, "NoSuchThing": None, '{1,"b"}': [1, "b"], "JobStatus == 5": True}]
+    assert json.loads(instance.cli("info", "stores", "-c", 'name == "lab"', "-o", "name", "--json")) == [{"name": "lab"}]
+    for bad in (("weather",), ("nodes", "-c", "1 +"), ("nodes", "-o", "1 +"), ("nodes", "-o", "f(1,name"), ("nodes", "-o", "1),name"), ("jobs", "-c", "1 +")):
         assert instance.cli("info", *bad, code=None).code != 0, bad
 
 

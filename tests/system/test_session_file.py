@@ -2,12 +2,16 @@
 import glob
 import json
 import os
+import re
 import shutil
 import socket
 import threading
 
 import pytest
 
+import agents
+from drover import wait_until
+from test_presets import QUEUES, settings
 from users import ONE
 
 JOB = """<job nProcesses="3" name="s"><command>if ( $JOBINDEX == 1 &amp;&amp; ! -e {gate} ) exit 3
@@ -53,6 +57,77 @@ def test_all_that_is_needed(instance):
     # Nothing has failed of the last part, which is what a resubmit is about.
     out = instance.cli("resubmit", "--failed", "--session", path, cwd=folder, code=None)
     assert out.code != 0, out.out
+
+
+def test_the_report_says_which_queue_why_and_what_went_wrong(instance):
+    """By the submit: queues in their order, and why others are out. Later: each job's place, why it is held or has failed or waits."""
+    settings(instance, "policy: resonance")
+    instance.server()
+    agents.start(instance, QUEUES)
+    wait_until(lambda: all(q["offer"] for q in agents.queues(instance, 3).values()))
+    instance.write("list", "file:/etc/passwd\nfile:/nowhere/b\nfile:/etc/group\nfile://gone/c\n")
+    instance.write("job.xml", '<job maxFilesPerProcess="1"><command>[ $JOBINDEX = 0 ] || exit 3</command>'
+                   '<shell>sh</shell><stdout URL="file:o.$JOBINDEX"/><input URL="filelist:list" nFiles="all"/></job>')
+    instance.cli("submit", "job.xml")
+    path = session_of(instance)
+    with open(path.replace(".session.xml", ".report"), encoding="utf-8") as f:
+        left = f.read()
+    assert "presets    policy resonance" in left
+    assert "queue      n1/short: the first choice by the placement policy passive" in left
+    assert re.search(r"^ +0 +n1/short +fits +-1 .*\n +0 +n1/long +fits +-2 .*\n +0 +n1/group +refuses +- +- +the job requires", left, re.M), left
+    assert re.search(r"^ +0 +1  any place$", left, re.M) and re.search(r"^ +3 +1  the host gone$", left, re.M), left
+    assert "script of a job" in left
+    instance.wait_state("1.1", "held")
+    wait_until(lambda: instance.job("1.0")["state"] == instance.job("1.2")["state"] == "completed")
+    said = instance.cli("report", "--session", path)
+    assert said.startswith(left)
+    assert re.search(r"^ *1\.0 +completed +n1/(short|long) +exit 0$", said, re.M), said
+    assert re.search(r"^ *1\.1 +held +n1/(short|long) +dataset: the file /nowhere/b is not here$", said, re.M), said
+    assert re.search(r"^ *1\.2 +completed +n1/(short|long) +failed: exit 3$", said, re.M), said
+    assert re.search(r"^ *1\.3 +idle +- *$", said, re.M) and "why 1.3 waits:\n  " in said, said
+    # The report in the user's folder has it, too, once; a waiting that ends writes it again.
+    for _ in range(2):
+        instance.cli("report", "--session", path)
+    with open(path.replace(".session.xml", ".report"), encoding="utf-8") as f:
+        kept = f.read()
+    assert kept.startswith(left) and kept.count("the file /nowhere/b is not here") == 1 == kept.count("==== the jobs as they were at ")
+    # A resubmit of the failed part says that held jobs are none.
+    again = instance.cli("resubmit", "--failed", "1")
+    assert again.out == "request 2: 1 job\n" and "1 job of request 1 is held, and not submitted again: `drover why 1`" in again.err, again
+    instance.cli("rm", "2")
+    instance.cli("rm", "1.1", "1.3")
+    instance.cli("wait", "--session", path, code=1)
+    with open(path.replace(".session.xml", ".report"), encoding="utf-8") as f:
+        kept = f.read()
+    assert kept.startswith(left) and re.search(r"^ *1\.3 +removed", kept, re.M), kept
+    # As JSON
+    shown = json.loads(instance.cli("report", "--session", path, "--json"))
+    assert shown["report"] == left and [j["id"] for j in shown["requests"][0]["jobs"]] == [f"1.{n}" for n in range(4)]
+    assert shown["requests"][0]["request"]["failed"] == 1 and shown["requests"][0]["jobs"][2]["queue"] in ("short", "long")
+    # A session file whose report is another file has nothing written there.
+    other = instance.write("precious", "mine\n")
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(re.sub('report="[^"]*"', f'report="{other}"', text))
+    instance.cli("report", "--session", path)
+    assert instance.read("precious") == "mine\n"
+    instance.kill_server()
+    out = instance.cli("report", "--session", path, "--json", code=1)
+    assert json.loads(out.out)["requests"] == [] and out.err
+
+
+def test_the_report_of_a_large_request(instance):
+    """The server is asked about the first jobs only, and gets all."""
+    instance.up()
+    instance.write("list", "".join(f"file:/data/{'x' * 200}/{i}\n" for i in range(60000)))
+    instance.write("job.xml", '<job maxFilesPerProcess="1"><command>true</command><stdout URL="file:o.$JOBID"/>'
+                   '<input URL="filelist:list" nFiles="all"/></job>')
+    assert instance.cli("submit", "--hold", "job.xml") == "request 1: 60000 jobs\n"
+    with open(session_of(instance).replace(".session.xml", ".report"), encoding="utf-8") as f:
+        left = f.read()
+    assert re.search(r"^queue      \S+/\S+: the first choice by the placement policy cost", left, re.M), left[:2000]
+    assert re.search(r"^ +59999 +1  any place$", left, re.M)
 
 
 def test_plain_submits_leave_one_when_asked(instance):

@@ -456,6 +456,64 @@ def test_json_names_jobs_as_slurm_does(look):
     assert jobs[0]["job_state"] == "PENDING" and jobs[0]["time_limit"] == 5 and jobs[0]["comment"] == 'a "b"'
     assert json.loads(look("squeue", "--json", "-j", job, "-t", "R"))["jobs"] == []
     look("scancel", job)
+    wait_until(lambda: [(j["job_id"], j["state"]["current"]) for j in json.loads(look("sacct", "-X", "--json", "-j", job))["jobs"]] ==
+               [(job, "CANCELLED"), (job + 100000000, "CANCELLED")])
+
+
+def the_same_form(ours, theirs, path=""):
+    """Every key of ours is one of Slurm's, with a value of the same kind; both may leave a value out."""
+    if ours is None or theirs is None:
+        return
+    assert isinstance(ours, type(theirs)) or {type(ours), type(theirs)} == {int, float}, path
+    if isinstance(ours, dict):
+        for key, value in ours.items():
+            assert key in theirs, f"{path}.{key}"
+            the_same_form(value, theirs[key], f"{path}.{key}")
+    elif isinstance(ours, list) and theirs:
+        for value in ours:
+            the_same_form(value, theirs[0], f"{path}[]")
+
+
+def test_json_has_the_form_of_slurms(look, cluster):
+    for commands in (look, cluster):
+        commands.held = commands.batch("true\n", "--hold", "-t", "5")
+        commands.told = {"sinfo": json.loads(commands("sinfo", "--json"))["nodes"],
+                         "squeue": json.loads(commands("squeue", "--json", "-j", commands.held))["jobs"]}
+    for name in ("sinfo", "squeue"):
+        assert len(look.told[name]) == 1
+        the_same_form(look.told[name][0], cluster.told[name][0], name)
+    node = look.told["sinfo"][0]
+    assert node["state"] in ("idle", "mixed", "allocated") and node["cpus"] == node["alloc_cpus"] + node["idle_cpus"] > 0
+    assert json.loads(look("sinfo", "--json", "-n", "nowhere"))["nodes"] == []
+    assert json.loads(look("scontrol", "show", "node", "--json"))["nodes"] == json.loads(look("scontrol", "--json", "show", "node", node["name"]))["nodes"]
+    part, = json.loads(look("scontrol", "show", "partition", node["partitions"][0], "--json"))["partitions"]
+    assert (part["name"], part["nodes"], part["total_cpus"]) == (node["partitions"][0], node["name"], node["cpus"])
+    assert json.loads(look("scontrol", "show", "job", look.held, "--json"))["jobs"] == look.told["squeue"]
+    assert look("scontrol", "show", "job", "99999", "--json", code=1) == ""
+    for commands in (look, cluster):
+        commands("scancel", commands.held)
+
+
+def test_a_drained_node_is_a_flag(instance):
+    instance.up()
+    look = LookAlikes(instance)
+    instance.cli("agents", "drain", json.loads(instance.cli("agents", "--json"))["agents"][0]["name"], "--reason", "a new disk")
+    node, = json.loads(look("sinfo", "--json"))["nodes"]
+    assert (node["state"], node["state_flags"]) == ("idle", ["DRAIN"]) and node["reason"].endswith(": a new disk")
+
+
+def test_accounts_as_json_have_the_form_of_slurms(look, books):
+    told = {}
+    for commands in (look, books):
+        ended = commands.batch("exit 3\n", "--array=4", "-t", "5", "--mem=20")
+        past = ("sacct", "--json", "-j", ended)
+        wait_until(lambda: [(job["state"]["current"], len(job["steps"])) for job in json.loads(commands(*past))["jobs"]] == [("FAILED", 1)], 120)
+        told[commands], = json.loads(commands(*past))["jobs"]
+    the_same_form(told[look], told[books], "sacct")
+    job = told[look]
+    assert job["array"]["task_id"] == 4 and job["exit_code"] == {"status": "ERROR", "return_code": 3}
+    assert job["time"]["limit"] == 5 and job["time"]["end"] >= job["time"]["start"] >= job["time"]["submission"]
+    assert json.loads(look("sacct", "-X", "--json", "-j", job["array"]["job_id"]))["jobs"][0]["steps"] == []
 
 
 def test_scancel_chooses(look):

@@ -11,8 +11,10 @@
 #include "cli/client/instance.h"
 #include "cli/client/remote.h"
 #include "cli/client/srv.h"
+#include "cli/terminal/human.h"
 
 #define PAGE_ROWS          50000
+#define READY_MS           5000
 #define LISTING_MS         600000
 #define PATH_MAX_BYTES     8000                 /* the server takes a head of 16 kB */
 #define SYSTEM_SERVER_FILE "/etc/drover/server" /* the address of a server, for all users of this machine */
@@ -20,9 +22,11 @@
 struct api {
         struct http *http; /* one of the two */
         struct remote *remote;
-        struct buf where; /* name used in errors: the socket's path, or the address */
-        int status;       /* of the last answer; 0: none */
-        char *addresses;  /* of remote servers, of which one leads; `next` are those that were not tried */
+        struct http *reads; /* beside http, of a server that stands by: answers reads; NULL: none */
+        bool told;          /* how old its answers are */
+        struct buf where;   /* name used in errors: the socket's path, or the address */
+        int status;         /* of the last answer; 0: none */
+        char *addresses;    /* of remote servers, of which one leads; `next` are those that were not tried */
         struct str next;
 };
 
@@ -36,6 +40,7 @@ void api_close(struct cli *cli)
         if (!cli->api)
                 return;
         http_free(cli->api->http);
+        http_free(cli->api->reads);
         remote_free(cli->api->remote);
         buf_deinit(&cli->api->where);
         free(cli->api->addresses);
@@ -97,9 +102,42 @@ static bool next_address(struct api *api, struct buf *ret)
         return n > 0;
 }
 
+static bool is_standby(struct api_answer *a)
+{
+        struct view error = view_get(view_open(buf_view(&a->body)), "error");
+
+        return a->status == 503 && view_is(view_get(error, "code"), "standby");
+}
+
+/* Chooses the leading server among several addresses, or a standby if none leads. If no server answers, the
+ * first address stays, and the call to it then says why. */
+static int choose_leader(struct api *api, struct err *err)
+{
+        struct buf address BUF_CLEANUP = {0}, standby BUF_CLEANUP = {0};
+        int rc = 0;
+
+        do {
+                struct api_answer a API_ANSWER_CLEANUP = {0};
+                const struct api_request ready = {.path = "/readyz", .timeout_ms = READY_MS};
+
+                if (address.n && (rc = open_address(api, buf_z(&address), err)) != 0)
+                        return rc;
+                rc = remote_call(api->remote, &ready, &a, NULL);
+                if (rc == 0 && !is_standby(&a))
+                        return 0;
+                if (rc == 0 && !standby.n)
+                        buf_str(&standby, buf_view(&api->where));
+        } while (next_address(api, &address));
+        api->next = str_of(api->addresses);
+        if (!standby.n)
+                next_address(api, &address);
+        return open_address(api, standby.n ? buf_z(&standby) : buf_z(&address), err);
+}
+
 static int open_remote(struct api *api, const char *addresses, struct err *err)
 {
         struct buf address BUF_CLEANUP = {0}, found BUF_CLEANUP = {0};
+        int rc;
 
         if (srv_is_domain(str_of(addresses))) {
                 if (srv_find(addresses, &found, err) != 0)
@@ -108,7 +146,8 @@ static int open_remote(struct api *api, const char *addresses, struct err *err)
         }
         api->addresses = mem_dupz(addresses);
         api->next = str_of(api->addresses);
-        return open_address(api, next_address(api, &address) ? buf_z(&address) : addresses, err);
+        rc = open_address(api, next_address(api, &address) ? buf_z(&address) : addresses, err);
+        return rc == 0 && api->next.n ? choose_leader(api, err) : rc;
 }
 
 /* Only the leading one answers of servers that stand in for each other; a call that was not sent may be sent
@@ -137,7 +176,17 @@ static int no_server(const char *path, struct err *err)
                        path);
 }
 
-/* Finds the server, without speaking to it yet. */
+static void set_caller(const struct cli *cli, struct http *h)
+{
+        const char *e = getenv("DROVER_TOKEN"); /* for what runs inside a job */
+
+        if (h && e && *e && !strpbrk(e, "\r\n"))
+                http_set_token(h, e);
+        if (h && cli->owner)
+                http_set_owner(h, cli->owner);
+}
+
+/* Finds the server; one of this machine is not spoken to yet. */
 static int open_api(struct cli *cli, struct api *api, struct err *err)
 {
         struct buf dir BUF_CLEANUP = {0}, text BUF_CLEANUP = {0}, room BUF_CLEANUP = {0};
@@ -178,11 +227,11 @@ static int open_api(struct cli *cli, struct api *api, struct err *err)
         buf_reset(&api->where);
         buf_str(&api->where, socket);
         api->http = http_new(buf_z(&api->where));
-        e = getenv("DROVER_TOKEN"); /* for what runs inside a job */
-        if (e && *e && !strpbrk(e, "\r\n"))
-                http_set_token(api->http, e);
-        if (cli->owner)
-                http_set_owner(api->http, cli->owner);
+        socket = instance_socket(view_get(server, "reads"), &room);
+        if (socket.n)
+                api->reads = http_new(buf_z(&room) + (socket.p - room.p));
+        set_caller(cli, api->http);
+        set_caller(cli, api->reads);
         return 0;
 }
 
@@ -201,6 +250,24 @@ static int refusal(struct api_answer *a, struct err *err)
         return err_set(err, API_REFUSED, "the server answered with status %d", a->status);
 }
 
+/* Calls that the standing server itself answers. */
+static bool is_of_standby(const char *path)
+{
+        return str_starts(str_of(path), STR("/v1/server/"));
+}
+
+/* Says once how old the answers are. */
+static void tell_age(struct api *api, const struct api_answer *a)
+{
+        struct buf age BUF_CLEANUP = {0};
+
+        if (api->told || a->standby_ms < 0)
+                return;
+        api->told = true;
+        human_duration(&age, a->standby_ms);
+        cli_note("a server that stands by has answered: this is at most %s old", buf_z(&age));
+}
+
 static int call_http(struct cli *cli, const struct api_request *r, struct api_answer *ret, struct err *err)
 {
         struct http_request request = {.method = r->method ? r->method : "GET",
@@ -210,9 +277,15 @@ static int call_http(struct cli *cli, const struct api_request *r, struct api_an
                                        .timeout_ms = r->timeout_ms,
                                        .fd = r->to_file ? r->fd : -1};
         struct http_answer answer;
-        int rc = http_call(cli->api->http, &request, &answer, err);
+        struct http *reads = is_of_standby(r->path) ? NULL : cli->api->reads;
+        int rc = http_call(reads ? reads : cli->api->http, &request, &answer, err);
 
+        if (reads && (rc == HTTP_NO_SERVER || rc == HTTP_DENIED)) { /* it says what it is */
+                http_answer_deinit(&answer);
+                rc = http_call(cli->api->http, &request, &answer, err);
+        }
         ret->status = answer.status;
+        ret->standby_ms = answer.standby_ms;
         ret->body = answer.body;
         ret->written = answer.written;
         if (rc == HTTP_NO_SERVER)
@@ -228,7 +301,7 @@ int api_call(struct cli *cli, const struct api_request *r, struct api_answer *re
 {
         int rc;
 
-        *ret = (struct api_answer){0};
+        *ret = (struct api_answer){.standby_ms = -1};
         if (!cli->api) {
                 cli->api = mem_new(struct api);
                 rc = open_api(cli, cli->api, err);
@@ -242,6 +315,8 @@ int api_call(struct cli *cli, const struct api_request *r, struct api_answer *re
         if (rc != 0)
                 return rc;
         cli->api->status = ret->status;
+        if (ret->status / 100 == 2)
+                tell_age(cli->api, ret);
         ret->root = view_open(buf_view(&ret->body));
         return ret->status / 100 == 2 ? 0 : refusal(ret, err);
 }

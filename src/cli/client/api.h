@@ -3,7 +3,9 @@
  * Which server: --dir; else --server or $DROVER_SERVER (https://host:port, or a domain, srv.h; with
  * $DROVER_TOKEN); else $DROVER_DIR; else
  * the default folder if a server was started there; else the lines of ~/.config/drover/server and …/token. In
- * a folder only server.json is read: it tells where the socket is.
+ * a folder only server.json is read: it tells where the socket is. Of several servers that stand in for each
+ * other the leader is asked; if none leads, one that stands by, which answers reads, and a note on standard
+ * error says how old they are.
  */
 #pragma once
 #include "cli/terminal/cli.h"
@@ -27,7 +29,8 @@ struct api_request {
 };
 struct api_answer {
         int status;
-        char code[64]; /* code of an error */
+        int64_t standby_ms; /* age of what a server that stands by has answered; -1: the leader has */
+        char code[64];      /* code of an error */
         struct buf body;
         struct view root; /* root of the body's JSON */
         uint64_t written; /* bytes written to fd */

@@ -24,6 +24,7 @@ struct head {
         int status;
         int64_t length; /* -1: not told */
         bool chunked, close;
+        int64_t standby_ms;
 };
 
 void http_answer_deinit(struct http_answer *a)
@@ -178,7 +179,7 @@ static int parse_head(struct str text, struct head *ret, struct err *err)
         struct str line, name, value;
         int64_t status;
 
-        *ret = (struct head){.length = -1};
+        *ret = (struct head){.length = -1, .standby_ms = -1};
         if (!http_take_line(&text, &line) || !str_starts(line, STR("HTTP/1.")) || line.n < 12 ||
             str_to_i64(str_head(str_skip(line, 9), 3), &status) != 0)
                 return err_set(err, HTTP_GARBLED, "the answer is not from a Drover server");
@@ -193,6 +194,8 @@ static int parse_head(struct str text, struct head *ret, struct err *err)
                         return err_set(err, HTTP_GARBLED, "the server's answer has an invalid length");
                 if (str_ieqz(name, "Transfer-Encoding"))
                         ret->chunked = str_ieqz(value, "chunked");
+                if (str_ieqz(name, "Drover-Standby") && str_to_i64(value, &ret->standby_ms) != 0)
+                        return err_set(err, HTTP_GARBLED, "the server's answer has an invalid age");
                 if (str_ieqz(name, "Connection"))
                         ret->close = str_ieqz(value, "close");
         }
@@ -362,6 +365,7 @@ static int exchange(struct http *h, const struct http_request *r, struct str req
         if (rc != 0)
                 return sent ? sent : rc;
         a->status = head.status;
+        a->standby_ms = head.standby_ms;
         if (head.chunked)
                 rc = read_chunks(h, r, a, err);
         else if (head.length >= 0)
@@ -387,7 +391,7 @@ int http_call(struct http *h, const struct http_request *r, struct http_answer *
         struct buf request BUF_CLEANUP = {0};
         int rc;
 
-        *ret = (struct http_answer){.body.max = HTTP_BODY_MAX};
+        *ret = (struct http_answer){.body.max = HTTP_BODY_MAX, .standby_ms = -1};
         h->deadline_ms = clock_mono_ns() / 1000000 + (r->timeout_ms ? r->timeout_ms : 60000);
         if (h->fd >= 0 && stale(h))
                 drop_connection(h);

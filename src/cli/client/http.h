@@ -30,6 +30,7 @@ struct http_request {
 };
 struct http_answer {
         int status;
+        int64_t standby_ms; /* age of what a server that stands by has answered; -1: not one */
         struct buf body;
         uint64_t written; /* bytes written to fd */
 };

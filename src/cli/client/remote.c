@@ -167,6 +167,17 @@ struct sink {
         int error; /* writing to the file */
 };
 
+static size_t take_head(char *p, size_t size, size_t count, void *arg)
+{
+        struct sink *s = arg;
+        struct str value = str_make(p, size * count), name;
+
+        str_cut(&value, ':', &name);
+        if (str_ieqz(name, "Drover-Standby") && str_to_i64(str_trim(value), &s->answer->standby_ms) != 0)
+                s->answer->standby_ms = -1;
+        return size * count;
+}
+
 static size_t take_body(char *p, size_t size, size_t count, void *arg)
 {
         struct sink *s = arg;
@@ -219,6 +230,8 @@ static void prepare_call(struct remote *r, const struct api_request *request, st
                                    (long)(request->timeout_ms ? request->timeout_ms : 60000));
         libcurl.p_curl_easy_setopt(r->curl, CURLOPT_WRITEFUNCTION, take_body);
         libcurl.p_curl_easy_setopt(r->curl, CURLOPT_WRITEDATA, sink);
+        libcurl.p_curl_easy_setopt(r->curl, CURLOPT_HEADERFUNCTION, take_head);
+        libcurl.p_curl_easy_setopt(r->curl, CURLOPT_HEADERDATA, sink);
         if (strcmp(method, "GET") == 0)
                 return;
         libcurl.p_curl_easy_setopt(r->curl, CURLOPT_CUSTOMREQUEST, method);

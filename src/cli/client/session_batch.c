@@ -15,11 +15,12 @@ extern char **environ;
 static const struct batch_words {
         const char *runner, *list, *end;
         bool join;
+        bool arrays; /* only whole arrays can be listed */
 } systems[] = {
-        {"slurm", "squeue --noheader --states=all --format=%i|%T|%R --jobs=", "scancel ", true},
-        {"gridengine", "qstat -j ", "qdel ", true},
-        {"pbs", "qstat ", "qdel ", false},
-        {"htcondor", "condor_q ", "condor_rm ", false},
+        {"slurm", "squeue --noheader --states=all --format=%i|%T|%R --jobs=", "scancel ", true, false},
+        {"gridengine", "qstat -j ", "qdel ", true, true},
+        {"pbs", "qstat ", "qdel ", false, false},
+        {"htcondor", "condor_q ", "condor_rm ", false, false},
 };
 #define SYSTEMS (sizeof(systems) / sizeof(systems[0]))
 
@@ -39,6 +40,22 @@ static bool has_job(const struct session_file *s, struct str id)
                 if (str_eqz(id, s->jobs[i].id))
                         return true;
         return false;
+}
+
+/* The agent is asked for the script, once for each array. */
+static void note_script(struct cli *cli, struct str id, struct str runner, struct str native,
+                        struct session_file *s)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0}, text BUF_CLEANUP = {0};
+
+        if (session_file_has_script(s, runner, native))
+                return;
+        buf_printf(&path, "/v1/jobs/" STR_FMT "/script", STR_ARG(id));
+        if (api_call(cli, &(struct api_request){.path = buf_z(&path)}, &answer, NULL) != 0)
+                return;
+        view_text(view_get(answer.root, "script"), &text);
+        session_file_add_script(s, runner, native, buf_view(&text));
 }
 
 static bool note_job(struct cli *cli, struct str id, struct session_file *s)
@@ -63,6 +80,7 @@ static bool note_job(struct cli *cli, struct str id, struct session_file *s)
         if (!is_batch(buf_view(&runner)))
                 return true;
         session_file_add_job(s, id, buf_view(&runner), buf_view(&native));
+        note_script(cli, id, buf_view(&runner), buf_view(&native), s);
         return true;
 }
 
@@ -110,6 +128,12 @@ static int run(struct args *words)
         return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? CLI_OK : CLI_FAILED;
 }
 
+/* Arrays come together: it suffices to look at the last id. */
+static bool has_id(struct str ids, struct str id)
+{
+        return str_eq(str_skip(ids, (size_t)(str_rfind(ids, ',') + 1)), id);
+}
+
 /* Runs a system's command for the session's jobs there. */
 static int ask_system(const struct session_file *s, const struct batch_words *system, const char *command,
                       size_t *ret_count)
@@ -119,9 +143,19 @@ static int ask_system(const struct session_file *s, const struct batch_words *sy
         struct str rest = str_of(command), word;
         size_t jobs = 0;
 
-        for (size_t i = 0; i < s->job_count; i++)
-                if (strcmp(s->jobs[i].runner, system->runner) == 0)
-                        buf_printf(&ids, "%s%s", jobs++ ? "," : "", s->jobs[i].native);
+        for (size_t i = 0; i < s->job_count; i++) {
+                BUF_CLEANUP struct buf id = {0};
+
+                if (strcmp(s->jobs[i].runner, system->runner) != 0)
+                        continue;
+                jobs++;
+                if (system->arrays && command == system->list)
+                        session_file_native_base(str_of(s->jobs[i].native), &id);
+                else
+                        buf_addz(&id, s->jobs[i].native);
+                if (!has_id(buf_view(&ids), buf_view(&id)))
+                        buf_printf(&ids, "%s%s", ids.n ? "," : "", buf_z(&id));
+        }
         *ret_count += jobs;
         if (jobs == 0)
                 return CLI_OK;

@@ -1,8 +1,8 @@
 /* session_batch: the jobs of a session in batch systems, under their ids there.
  *
- * While the server answers, these ids are recorded in the session file. If no server answers, the batch
- * system's own commands list and end these jobs, with the caller's rights, on a machine that has the
- * commands.
+ * While the server answers, these ids are recorded in the session file, and the scripts of the jobs. If no
+ * server answers, the batch system's own commands list and end these jobs, with the caller's rights, on a
+ * machine that has the commands.
  */
 #pragma once
 #include "cli/client/session_file.h"

@@ -22,6 +22,9 @@ void session_file_deinit(struct session_file *s)
         buf_deinit(&s->report);
         free(s->requests);
         free(s->jobs);
+        for (size_t i = 0; i < s->script_count; i++)
+                free(s->scripts[i].text);
+        free(s->scripts);
 }
 
 /* ---- reading */
@@ -30,8 +33,10 @@ static void take_member(const struct xml *x, const char *name, struct buf *to)
 {
         const char *value = xml_get(x, name);
 
-        if (value)
-                buf_addz(to, value);
+        if (!value)
+                return;
+        buf_addz(to, value);
+        buf_z(to); /* terminated, since the server's address and folder are used as such */
 }
 
 static int read_request(const struct xml *x, struct session_file *s)
@@ -80,6 +85,47 @@ void session_file_add_job(struct session_file *s, struct str id, struct str runn
         memcpy(j->native, native.p, native.n);
 }
 
+void session_file_native_base(struct str native, struct buf *out)
+{
+        size_t n = 0;
+
+        while (n < native.n && !strchr("._[", native.p[n]))
+                n++;
+        buf_str(out, str_head(native, n));
+}
+
+bool session_file_has_script(const struct session_file *s, struct str runner, struct str native)
+{
+        BUF_CLEANUP struct buf base = {0};
+
+        session_file_native_base(native, &base);
+        for (size_t i = 0; i < s->script_count; i++)
+                if (str_eqz(runner, s->scripts[i].runner) && str_eqz(buf_view(&base), s->scripts[i].native))
+                        return true;
+        return s->script_bytes >= SESSION_SCRIPTS_MAX;
+}
+
+void session_file_add_script(struct session_file *s, struct str runner, struct str native, struct str text)
+{
+        BUF_CLEANUP struct buf base = {0};
+        struct session_script *x;
+
+        session_file_native_base(native, &base);
+        if (!session_file_is_name(runner, sizeof(x->runner)) ||
+            !session_file_is_name(buf_view(&base), sizeof(x->native)) || text.n == 0 ||
+            text.n > SESSION_SCRIPTS_MAX - s->script_bytes || session_file_has_script(s, runner, native))
+                return;
+        for (size_t i = 0; i < text.n; i++) /* XML has no other control characters */
+                if ((unsigned char)text.p[i] < ' ' && !strchr("\t\n", text.p[i]))
+                        return;
+        MEM_GROW(s->scripts, s->script_cap, s->script_count + 1);
+        x = &s->scripts[s->script_count++];
+        *x = (struct session_script){.text = str_dupz(text)};
+        memcpy(x->runner, runner.p, runner.n);
+        memcpy(x->native, base.p, base.n);
+        s->script_bytes += text.n;
+}
+
 int session_file_read(const char *path, struct session_file *ret)
 {
         BUF_CLEANUP struct buf text = {0};
@@ -106,6 +152,9 @@ int session_file_read(const char *path, struct session_file *ret)
         for (const struct xml *x = xml_child(root, "job"); x && code == 0; x = xml_next(x, "job"))
                 session_file_add_job(ret, str_of(xml_get(x, "id")), str_of(xml_get(x, "runner")),
                                      str_of(xml_get(x, "native")));
+        for (const struct xml *x = xml_child(root, "script"); x && code == 0; x = xml_next(x, "script"))
+                session_file_add_script(ret, str_of(xml_get(x, "runner")), str_of(xml_get(x, "native")),
+                                        xml_text(x));
         if (code == 0 && ret->count == 0)
                 code = cli_error(CLI_USAGE, "%s is not a session file: it has no <request>", path);
         xml_free(root);
@@ -153,6 +202,12 @@ int session_file_write(const char *path, const struct session_file *s)
         for (size_t i = 0; i < s->job_count; i++)
                 buf_printf(&text, "  <job id=\"%s\" runner=\"%s\" native=\"%s\"/>\n", s->jobs[i].id,
                            s->jobs[i].runner, s->jobs[i].native);
+        for (size_t i = 0; i < s->script_count; i++) {
+                buf_printf(&text, "  <script runner=\"%s\" native=\"%s\">\n", s->scripts[i].runner,
+                           s->scripts[i].native);
+                xml_escape(&text, str_of(s->scripts[i].text));
+                buf_addz(&text, "\n</script>\n");
+        }
         buf_addz(&text, "</session>\n");
         if (fs_write(AT_FDCWD, path, buf_view(&text), 0666, true, &err) != 0)
                 return cli_error(CLI_FAILED, "%s", err.text);
@@ -230,10 +285,17 @@ static int check_request(struct cli *cli, const struct session_request *r, bool 
         return 0;
 }
 
+static bool is_set(const char *variable)
+{
+        const char *value = getenv(variable);
+
+        return value && *value;
+}
+
 int session_file_use(struct cli *cli, const struct session_file *s, bool last, struct buf *ret,
                      bool *ret_gone)
 {
-        bool named = cli->dir || getenv("DROVER_DIR") || getenv("DROVER_SERVER") || !s->own;
+        bool named = cli->dir || is_set("DROVER_DIR") || is_set("DROVER_SERVER") || !s->own;
 
         /* The session lives as long as the call. */
         if (!named && s->address.n)

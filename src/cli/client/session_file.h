@@ -14,6 +14,7 @@
 #define SESSION_FILE_MAX     (1u << 20) /* maximum bytes */
 #define SESSION_REQUESTS_MAX 1000u
 #define SESSION_JOBS_MAX     5000u
+#define SESSION_SCRIPTS_MAX  (256u << 10) /* bytes of all scripts */
 
 struct session_request {
         uint64_t id, jobs;
@@ -22,6 +23,10 @@ struct session_request {
 struct session_job { /* a job in a batch system (session_batch.h) */
         char id[32], runner[16], native[80];
 };
+struct session_script {              /* as it was submitted, once for the jobs of one array */
+        char runner[16], native[80]; /* native: the id without a number within an array */
+        char *text;
+};
 struct session_file {
         struct buf server_uuid, dir, address; /* the server; dir or address may be empty */
         struct buf file, folder, report;      /* the submit: its description, folder and report */
@@ -29,6 +34,8 @@ struct session_file {
         size_t count, cap;
         struct session_job *jobs;
         size_t job_count, job_cap;
+        struct session_script *scripts;
+        size_t script_count, script_cap, script_bytes;
         bool own; /* the file belongs to the caller or root */
 };
 
@@ -48,6 +55,12 @@ void session_file_add(struct session_file *s, const struct api_answer *submitted
 /* Adds a job; it is left out if a name is too long, has other characters than names of batch jobs have, or
  * there are SESSION_JOBS_MAX. */
 void session_file_add_job(struct session_file *s, struct str id, struct str runner, struct str native);
+/* Appends the part of a batch system's id that all jobs of an array share. */
+void session_file_native_base(struct str native, struct buf *out);
+/* Returns whether the script of this job's array is there, or there is no room for it. */
+bool session_file_has_script(const struct session_file *s, struct str runner, struct str native);
+/* Adds the script of a job's array; it is left out as a job is, or if there is no room for it. */
+void session_file_add_script(struct session_file *s, struct str runner, struct str native, struct str text);
 /* Selects the session's server, unless the call or the environment names one or the file is another user's,
  * and checks that its requests are the session's. *ret gets their ids, "7,9"; with `last`, the id of the
  * last one only. *ret_gone: no server answers. */

@@ -15,6 +15,7 @@
 #include "cli/client/credential.h"
 #include "cli/client/galaxy.h"
 #include "cli/client/local.h"
+#include "cli/client/preset_limits.h"
 #include "cli/client/sizes.h"
 #include "cli/client/upload.h"
 #include "cli/client/world.h"
@@ -50,6 +51,7 @@ void submit_deinit(struct submit *s)
         buf_deinit(&s->after);
         buf_deinit(&s->policy);
         buf_deinit(&s->plan);
+        buf_deinit(&s->queues);
 }
 
 int submit_append(struct submit *s, const struct options *o)
@@ -266,6 +268,7 @@ int submit_read(struct submit *s)
                 return cli_error(CLI_FAILED, "%s", err.text);
         w.form.arg = s->cli;
         w.form.catalog = catalog_files;
+        w.form.time_limit = preset_time_limit;
         fs_domain(domain, sizeof(domain));
         gethostname(host, sizeof(host) - 1);
         rc = description_parse(s, &w.form, &options, &err);

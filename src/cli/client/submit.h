@@ -44,6 +44,7 @@ struct submit {
         uint64_t stage_space, stage_file_size, stage_reserve_s;
         const char *stage_registers; /* NULL: none */
         struct buf plan;             /* report of the plan, for people */
+        struct buf queues;           /* queues for the jobs, for the report (queue_choice.h) */
         uint64_t max_pre, max_post;  /* scripts of a DAG that may run at once; 0: any number */
         struct form form;
         size_t warned; /* number of the form's warnings that were printed */

@@ -1,5 +1,6 @@
 #include "cli/client/sums_files.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 
 #include "base/system/clock.h"
 #include "base/system/fs.h"
+#include "cli/client/queue_choice.h"
 #include "cli/terminal/human.h"
 #include "jdl/script/script.h"
 
@@ -74,6 +76,76 @@ static struct str lines_of(const struct submit *s, const struct piece *p)
         return str_head(all, all.n - rest.n);
 }
 
+/* Returns a number that is the same for all jobs; 0: there is none. */
+static uint64_t plain_number(const struct form_part *p, const char *attribute)
+{
+        const struct form_attribute *a = form_get(p, str_of(attribute));
+        uint64_t n = 0;
+
+        return a && !a->late && str_to_u64(str_of(a->text), &n) == 0 ? n : 0;
+}
+
+/* Appends the path of a stream of the job; nothing if it depends on more than the job's number, or a batch
+ * system could not read it in a line of a script. */
+static bool plain_path(const struct form_part *p, const char *attribute, uint64_t member, struct buf *out)
+{
+        const struct form_attribute *a = form_get(p, str_of(attribute));
+        const struct str macro = STR("$(Process)");
+        struct str rest = str_of(a ? a->text : ""), text;
+        ptrdiff_t at;
+
+        if (rest.n < 3 || rest.p[0] != '"')
+                return false;
+        rest = text = str_make(rest.p + 1, rest.n - 2);
+        while ((at = str_search(rest, macro)) >= 0) {
+                buf_str(out, str_head(rest, (size_t)at));
+                buf_printf(out, "%llu", (unsigned long long)member);
+                rest = str_skip(rest, (size_t)at + macro.n);
+        }
+        buf_str(out, rest);
+        for (size_t i = 0; i < out->n; i++)
+                if (!isalnum((unsigned char)out->p[i]) && !strchr("/._-+=@,", out->p[i]))
+                        return false;
+        return out->n > 0 && out->p[0] == '/';
+}
+
+/* Writes the job's requests as directives for Slurm and Grid Engine: each takes the lines of the other for
+ * comments. Names that only a site knows, such as a resource for memory in a Grid Engine, are left out. */
+static void write_directives(const struct submit *s, uint64_t member, struct buf *out)
+{
+        const struct form_part *p = &s->form.parts[0];
+        uint64_t cpus = plain_number(p, "RequestCpus"), mib = plain_number(p, "RequestMemory"),
+                 seconds = plain_number(p, "AllowedExecuteDuration");
+        struct buf output BUF_CLEANUP = {0}, error BUF_CLEANUP = {0};
+        bool has_output = plain_path(p, "Out", member, &output),
+             has_error = plain_path(p, "Err", member, &error);
+
+        buf_printf(out, "#SBATCH --job-name=sums_%.8s_%llu\n#SBATCH --ntasks=1\n", s->uuid,
+                   (unsigned long long)member);
+        if (cpus)
+                buf_printf(out, "#SBATCH --cpus-per-task=%llu\n", (unsigned long long)cpus);
+        if (mib)
+                buf_printf(out, "#SBATCH --mem=%lluM\n", (unsigned long long)mib);
+        if (seconds)
+                buf_printf(out, "#SBATCH --time=%llu\n", (unsigned long long)((seconds + 59) / 60));
+        if (has_output)
+                buf_printf(out, "#SBATCH --output=%s\n", buf_z(&output));
+        if (has_error)
+                buf_printf(out, "#SBATCH --error=%s\n", buf_z(&error));
+        buf_printf(out, "#$ -N sums_%.8s_%llu\n#$ -S /bin/sh\n#$ -cwd\n", s->uuid,
+                   (unsigned long long)member);
+        if (cpus > 1)
+                buf_printf(out, "#$ -pe smp %llu\n", (unsigned long long)cpus);
+        if (seconds)
+                buf_printf(out, "#$ -l h_rt=%llu\n", (unsigned long long)seconds);
+        if (has_output)
+                buf_printf(out, "#$ -o %s\n", buf_z(&output));
+        if (has_error)
+                buf_printf(out, "#$ -e %s\n", buf_z(&error));
+        else
+                buf_addz(out, "#$ -j y\n");
+}
+
 /* The variables that the agent sets, and the job's script. */
 static void write_script(const struct submit *s, uint64_t member, const char *list, struct str files,
                          struct buf *out)
@@ -85,8 +157,10 @@ static void write_script(const struct submit *s, uint64_t member, const char *li
         unsigned n = 0;
 
         path_in(NULL, s, "", &id);
+        buf_addz(out, "#!/bin/sh\n");
+        write_directives(s, member, out);
         buf_printf(out,
-                   "#!/bin/sh\n# Job %llu of request %s, written by a simulated submit. Where it is run by "
+                   "# Job %llu of request %s, written by a simulated submit. Where it is run by "
                    "hand, its\n"
                    "# folder is the current one.\n"
                    "export JOBID=%s_%llu REQUESTID=%s JOBINDEX=%llu PROCESSID=%llu\n",
@@ -156,6 +230,25 @@ static int write_jobs(const struct submit *s)
         return code;
 }
 
+/* The condition of a piece in words: it names hosts by their machine and their agent. */
+static void write_where(struct str where, struct buf *out)
+{
+        const struct str machine = STR("TARGET.Machine == \"");
+        size_t hosts = 0;
+        ptrdiff_t at;
+
+        for (; (at = str_search(where, machine)) >= 0; hosts++) {
+                struct str name;
+
+                where = str_skip(where, (size_t)at + machine.n);
+                str_cut(&where, '"', &name);
+                buf_addz(out, hosts ? " or " : "the host ");
+                human_safe(out, name);
+        }
+        if (hosts == 0)
+                buf_addz(out, str_eqz(where, "true") ? "any place" : "places that see this file system");
+}
+
 /* The jobs of a part of the request. Returns how many rows are left of the report's most. */
 static unsigned sums_files_write_pieces(const struct form_part *part, uint64_t first, unsigned left,
                                         struct buf *out)
@@ -165,7 +258,7 @@ static unsigned sums_files_write_pieces(const struct form_part *part, uint64_t f
 
         for (; left && next_piece(&rows, &p); first++, left--) {
                 buf_printf(out, "%8llu %8llu  ", (unsigned long long)first, (unsigned long long)p.count);
-                human_safe(out, p.where);
+                write_where(p.where, out);
                 buf_char(out, '\n');
         }
         if (rows.n)
@@ -202,6 +295,9 @@ static void write_report(const struct submit *s, int64_t id, struct buf *out)
         buf_printf(out, "\nfile       %s\njobs       %llu\n", s->file, (unsigned long long)form_members(f));
         if (s->sums.name.n)
                 buf_printf(out, "name       " STR_FMT "\n", STR_ARG(buf_view(&s->sums.name)));
+        if (id)
+                queue_choice_presets(s->cli, id, out);
+        buf_str(out, buf_view(&s->queues));
         for (size_t i = 0; i < f->warning_count; i++)
                 buf_printf(out, "warning    line %u: %s\n", f->warnings[i].line, f->warnings[i].text);
         if (f->notes.n)

@@ -1,8 +1,9 @@
 /* sums_files: files that a submit of a description of SUMS or RDL leaves in the user's folders.
  *
  * The report (schedREQUESTID.report) is always written: the jobs, their files and where these can be
- * processed, the command, and the warnings. A simulated submit also leaves each job's list of files and a
- * script that runs the job in the same way (schedREQUESTID_N.list, .sh).
+ * processed, which queues would take them and why, the command, and the warnings. A simulated submit also
+ * leaves each job's list of files and a script that runs the job in the same way (schedREQUESTID_N.list,
+ * .sh).
  */
 #pragma once
 #include "cli/client/submit.h"

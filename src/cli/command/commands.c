@@ -177,6 +177,7 @@ static const struct option_row queue_options[] = {
         {"all", 'a', OPTION_FLAG, NULL, "Include finished requests and jobs."},
         {"jobs", 'j', OPTION_FLAG, NULL, "List jobs, not requests."},
         {"owner", 'u', OPTION_TEXT, "NAME", "Only those of this owner."},
+        {"mine", 0, OPTION_FLAG, NULL, "Only your own."},
         {"state", 's', OPTION_TEXT, "STATES", "Only jobs in these states: idle,running,held,...; or failed."},
         {"constraint", 'c', OPTION_TEXT, "EXPR",
          "Only jobs for which this ClassAd expression is true; use `drover history -c` for those that have "
@@ -330,6 +331,10 @@ static const struct option_row token_options[] = {
          "Default: what the agent's settings say; but an agent that runs jobs of several owners as one user "
          "gets no jobs."},
         {"tags", 0, OPTION_TEXT, "LIST", "Only these of its queues' Tags are believed. Default: all."},
+        {"most", 0, OPTION_TEXT, "LIST",
+         "The most that each of its queues may offer, by attribute: Cpus=8,Memory=16384 (MiB),GPUs=0. What "
+         "it says beyond "
+         "that is not believed. Default: no limit."},
         {"labels", 0, OPTION_TEXT, "LIST",
          "Only these of the labels that clearance in droverd.yaml gives it; none: no label. Default: all."},
         JSON_ROW,
@@ -450,7 +455,9 @@ static const struct option_row nodes_options[] = {
 static const struct option_row info_options[] = {
         {"constraint", 'c', OPTION_TEXT, "EXPR", "Only things for which this ClassAd expression is true."},
         {"output", 'o', OPTION_TEXT, "EXPRS",
-         "Print a table of these attributes or expressions, separated by commas. Default: whole ads."},
+         "Print a table of these attributes or expressions, separated by commas; with --json objects of "
+         "them. "
+         "Default: whole ads."},
         TABLE_ROWS_WITH(0),
         JSON_ROW,
         {0},
@@ -469,7 +476,8 @@ static const struct option_row log_options[] = {
          "Group by some of user, account, place, site and month, separated by commas; keywords by keyword, " \
          "user and month."},                                                                                 \
                 {"from", 0, OPTION_TEXT, "TIME",                                                             \
-                 "Attempts that ended since then: 2026-11-01, 2026-11-01T09:30, or -7d. Default: -30d."},    \
+                 "Attempts that ended since then: 2026-11-01, 2026-11-01T09:30, or -7d. Default: -30d; "     \
+                 "for bank and by month, the first of that day's month."},                                   \
                 {"to", 0, OPTION_TEXT, "TIME", "Attempts that ended before then. Default: now."},            \
                 {"owner", 0, OPTION_TEXT, "USER", "Only jobs of this user. Default: all that you may see."}, \
                 {"format", 0, OPTION_TEXT, "FORM",                                                           \
@@ -530,8 +538,10 @@ static const struct option_row reserve_options[] = {
 };
 
 static const struct option_row bank_options[] = {
-        {"new", 0, OPTION_FLAG, NULL, "With account: create it if it does not exist."},
-        {"description", 0, OPTION_TEXT, "TEXT", "With account: what it is for; creates it too."},
+        {"new", 0, OPTION_FLAG, NULL,
+         "With account: create it if it does not exist. With machine: register it."},
+        {"description", 0, OPTION_TEXT, "TEXT",
+         "With account: what it is for; creates it too. With machine: what it is."},
         {"member", 'm', OPTION_LIST, "USER=ROLE",
          "With account: make ann@lab, \\*@lab or \\* a user, manager or owner of it."},
         {"remove", 0, OPTION_LIST, "USER", "With account: remove this member."},
@@ -551,9 +561,21 @@ static const struct option_row bank_options[] = {
         {"gpus", 0, OPTION_NUMBER, "N", "For a quote, lien or charge: GPUs."},
         {"place", 0, OPTION_TEXT, "PLACE", "For a quote, lien or charge: the place, AGENT or AGENT/QUEUE."},
         {"user", 0, OPTION_TEXT, "USER", "For this user instead of yourself. For managers."},
+        {"qos", 0, OPTION_TEXT, "NAME",
+         "For a quote, lien or charge: the quality of service, as rates see it."},
         {"quote", 0, OPTION_TEXT, "NUMBER", "With lien: use the price of this quote."},
         {"lien", 0, OPTION_TEXT, "NUMBER", "With charge: charge against this lien and end it."},
+        {"close", 0, OPTION_FLAG, NULL, "With account: close it."},
+        {"job", 'J', OPTION_TEXT, "JOB",
+         "With refund: of what this job was charged, 7.0, or one of another system. With lien or charge: the "
+         "name "
+         "of the job in another system."},
         {"reason", 'r', OPTION_TEXT, "TEXT", "The reason, shown in the statement."},
+        {"arch", 0, OPTION_TEXT, "NAME", "With machine: its architecture."},
+        {"opsys", 0, OPTION_TEXT, "NAME", "With machine: its operating system."},
+        {"active", 0, OPTION_FLAG, NULL, "With machine: it gets quotes and liens again."},
+        {"inactive", 0, OPTION_FLAG, NULL, "With machine: it gets no quotes and liens."},
+        {"delete", 0, OPTION_FLAG, NULL, "With machine: remove it from the register."},
         TABLE_ROWS,
         JSON_ROW,
         {0},
@@ -670,7 +692,7 @@ const struct command commands[] = {
         {"bank", RUNNING, "manage the accounts that jobs are paid from",
          "[OPTIONS] "
          "[account|balance|statement|deposit|withdraw|transfer|allocation|quote|quotes|lien|liens|extend|"
-         "release|charge|refund [ARG...]]",
+         "release|charge|refund|machine|machines [ARG...]]",
          bank_options, 0, 4, "", false, cmd_bank},
         {"report", RUNNING, "report resource usage",
          "[OPTIONS] usage|wait|efficiency|sites|bank|keywords|records", report_options, 0, 1,

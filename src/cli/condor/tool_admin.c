@@ -44,15 +44,6 @@ const struct condor_tool condor_drain = {
 
 /* ---- condor_userprio */
 
-static double admin_number(struct view v)
-{
-        struct buf text BUF_CLEANUP = {0};
-        double d = 0;
-
-        view_text(v, &text);
-        return str_to_double(buf_view(&text), &d) == 0 ? d : 0;
-}
-
 #define REAL_LEAST 0.5 /* best real priority, as in HTCondor */
 
 static int list_users(struct cli *cli, const struct flags *f)
@@ -69,17 +60,15 @@ static int list_users(struct cli *cli, const struct flags *f)
                    "Res", "Total Usage", "User Name", "Priority", "Factor", "In Use", "(wghted-hrs)");
         while (view_next(view_get(answer.root, "accounts"), &at, &item)) {
                 struct buf name BUF_CLEANUP = {0};
-                double shares = admin_number(view_get(item, "shares")),
-                       real = admin_number(view_get(item, "mean_cpus")),
-                       factor = shares > 0 ? 1000 / shares : 0;
+                double shares = view_real(view_get(item, "shares")),
+                       real = view_real(view_get(item, "mean_cpus")), factor = shares > 0 ? 1000 / shares : 0;
 
                 if (!view_true(view_get(item, "user")))
                         continue;
                 view_text(view_get(item, "name"), &name);
                 buf_printf(&out, "%-32s %12.2f %10.2f %8.0f %14.2f\n", buf_z(&name),
                            (real > REAL_LEAST ? real : REAL_LEAST) * factor, factor,
-                           admin_number(view_get(item, "cpus")),
-                           admin_number(view_get(item, "usage_s")) / 3600);
+                           view_real(view_get(item, "cpus")), view_real(view_get(item, "usage_s")) / 3600);
                 users++;
         }
         buf_printf(&out, "Number of users: %zu\n", users);

@@ -6,6 +6,8 @@
 
 #include "base/format/json.h"
 #include "base/mem.h"
+#include "cli/client/ids.h"
+#include "cli/client/queue_choice.h"
 #include "cli/client/session_file.h"
 #include "cli/client/submit.h"
 #include "cli/client/sums_files.h"
@@ -28,6 +30,8 @@ static int star_submit_file(struct cli *cli, const struct flags *f, const char *
         if (code == 0 && s.language != SUBMIT_SUMS && s.language != SUBMIT_RDL)
                 code = cli_error(
                         1, "%s is not a description of SUMS, which is XML; drover submit takes others", file);
+        if (code == 0)
+                queue_choice_ask(&s, &s.queues);
         if (code == 0 && !s.sums.simulate) {
                 code = submit_send(&s, &answer);
                 id = view_integer(view_get(answer.root, "id"), 0);
@@ -117,6 +121,7 @@ static int write_removal(const char *word, struct buf *body)
 {
         struct json j = {.out = body};
         struct buf constraint BUF_CLEANUP = {0};
+        struct id id;
         size_t hex = 0;
 
         while (isxdigit((unsigned char)word[hex]))
@@ -130,6 +135,12 @@ static int write_removal(const char *word, struct buf *body)
                                 1, "%.100s is no id of a job: 32 digits, _ and a number are expected", word);
                 if (word[32])
                         buf_printf(&constraint, " && ProcId == %s", word + 33);
+        } else if (id_parse(str_of(word), &id, NULL) != 0) {
+                return cli_error(
+                        1,
+                        "%.100s is no id: a request is 32 hexadecimal digits, a job these with _ and "
+                        "its number, as a report and $JOBID have them; Drover's 7 and 7.42 will do",
+                        word);
         }
         json_open(&j, '{');
         json_kstrz(&j, "action", "remove");

@@ -205,13 +205,13 @@ int gold_lien(struct cli *cli, const char *job, const char *account, int64_t *re
                 return 1;
         list = view_get(answer.root, "liens");
         for (size_t at = 0; view_next(list, &at, &lien);) {
-                BUF_CLEANUP struct buf why = {0}, name = {0};
+                BUF_CLEANUP struct buf its = {0}, name = {0};
 
                 if (view_there(view_get(lien, "request")))
                         continue; /* of a job of Drover's */
-                view_text(view_get(lien, "why"), &why);
+                view_text(view_get(lien, "job_name"), &its);
                 view_text(view_get(lien, "account"), &name);
-                if (str_eqz(buf_view(&why), job) && (!account || str_eqz(buf_view(&name), account)))
+                if (str_eqz(buf_view(&its), job) && (!account || str_eqz(buf_view(&name), account)))
                         *ret = view_integer(view_get(lien, "id"), 0);
         }
         return 0;

@@ -2,8 +2,9 @@
  * by the name by which it was called. Source of their options and output: Gold User's Guide 2.2.
  *
  * A project of Gold's and the account that it makes for it are one account of the bank here, and its number
- * is its name. A machine is an agent. A reservation is a lien, and the job's name of the other system is the
- * reason of the lien and of the charge. */
+ * is its name. A machine is an agent, or a queue of one,
+ * whether it is registered or not. A reservation is a lien, which has the job's name in the other system, as
+ * its charge has. */
 #pragma once
 #include "base/format/json.h"
 #include "cli/client/api.h"
@@ -11,10 +12,10 @@
 #include "cli/terminal/words.h"
 
 extern const struct words_tool gold_gmkproject, gold_gchproject, gold_glsproject, gold_gmkaccount,
-        gold_gchaccount, gold_glsaccount, gold_glsuser, gold_glsmachine, gold_gdeposit, gold_gwithdraw,
-        gold_gtransfer, gold_gbalance, gold_mybalance, gold_glsalloc, gold_gchalloc, gold_gquote,
-        gold_glsquote, gold_greserve, gold_glsres, gold_gchres, gold_grmres, gold_gcharge, gold_gchargejob,
-        gold_grefund, gold_gstatement, gold_gusage, gold_glstxn;
+        gold_gchaccount, gold_glsaccount, gold_glsuser, gold_gmkmachine, gold_gchmachine, gold_grmmachine,
+        gold_glsmachine, gold_gdeposit, gold_gwithdraw, gold_gtransfer, gold_gbalance, gold_mybalance,
+        gold_glsalloc, gold_gchalloc, gold_gquote, gold_glsquote, gold_greserve, gold_glsres, gold_gchres,
+        gold_grmres, gold_gcharge, gold_gchargejob, gold_grefund, gold_gstatement, gold_gusage, gold_glstxn;
 
 /* Rows of options that many commands have. The last ones of a table: GOLD_COMMON, {0}. */
 #define GOLD_COMMON                                                                                          \

@@ -2,6 +2,7 @@
  * and pays for its jobs. */
 #include <stdio.h>
 
+#include "cli/client/ids.h"
 #include "cli/gold/gold.h"
 
 /* ---- what a job uses */
@@ -31,6 +32,7 @@ static int add_use(struct cli *cli, const struct words *w, struct gold_order *o)
                 json_kstr(&o->j, "user", buf_view(&user));
         }
         gold_order_text(o, "place", words_text(w, "machine"));
+        gold_order_text(o, "qos", words_text(w, "qos"));
         if (add_number(w, "processors", "cpus", 1, o) != 0 ||
             add_number(w, "memory", "memory_mib", 1, o) != 0)
                 return 1;
@@ -178,7 +180,7 @@ static int greserve(struct cli *cli, const struct words *w)
                 return 1;
         gold_order(&o, "lien");
         json_kstrz(&o.j, "account", project);
-        json_kstrz(&o.j, "why", job);
+        json_kstrz(&o.j, "job", job);
         code = add_use(cli, w, &o);
         if (code == 0)
                 code = add_number(w, "quote", "quote", 1, &o);
@@ -210,7 +212,8 @@ static int glsres(struct cli *cli, const struct words *w)
                 return 1;
         list = view_get(answer.root, "liens");
         for (size_t at = 0; view_next(list, &at, &one);) {
-                if (!gold_matches(id, view_get(one, "id")) || !option_is(w, "name", view_get(one, "why")) ||
+                if (!gold_matches(id, view_get(one, "id")) ||
+                    !option_is(w, "name", view_get(one, "job_name")) ||
                     !option_is(w, "project", view_get(one, "account")) ||
                     !option_is(w, "machine", view_get(one, "place")) || !user_is(w, view_get(one, "user")))
                         continue;
@@ -219,7 +222,7 @@ static int glsres(struct cli *cli, const struct words *w)
                         table_format(&t, "%lld.%lld", (long long)view_integer(view_get(one, "request"), 0),
                                      (long long)view_integer(view_get(one, "job"), 0));
                 else
-                        add_view(&t, view_get(one, "why"));
+                        add_view(&t, view_get(one, "job_name"));
                 gold_units(w, &t, view_integer(view_get(one, "amount"), 0));
                 gold_date(&t, view_integer(view_get(one, "at_ms"), 0), "-infinity");
                 gold_date(&t, view_integer(view_get(one, "end_ms"), 0), "infinity");
@@ -302,7 +305,7 @@ static int charge(struct cli *cli, const struct words *w)
         if (!lien && !project)
                 return cli_error(1, "%s has no reservation: which project pays? Give it with -p", job);
         gold_order(&o, "charge");
-        json_kstrz(&o.j, "why", job);
+        json_kstrz(&o.j, "job", job);
         if (lien)
                 json_kint(&o.j, "id", lien);
         else
@@ -316,81 +319,55 @@ static int charge(struct cli *cli, const struct words *w)
         return 0;
 }
 
-struct charges {
-        const char *job;
-        int64_t charged, refunded;
-};
-
-static int on_charge(void *arg, struct view m)
+/* Sends a refund of what the job was charged: of another system's job of this name or, with `id`, of one of
+ * this server's. Returns 0; 1 with err. */
+static int refund_send(struct cli *cli, const struct words *w, const char *job, const struct id *id,
+                       const int64_t *amount, struct api_answer *ret, struct err *err)
 {
-        struct charges *c = arg;
-        BUF_CLEANUP struct buf why = {0};
-        int64_t amount = view_integer(view_get(m, "amount"), 0);
+        struct api_request r = {.method = "POST", .path = "/v1/bank/orders"};
+        struct gold_order o;
+        int code;
 
-        view_text(view_get(m, "why"), &why);
-        if (view_there(view_get(m, "request")) || !str_eqz(buf_view(&why), c->job))
-                return 0;
-        if (view_is(view_get(m, "what"), "charge"))
-                c->charged -= amount;
-        else if (view_is(view_get(m, "what"), "refund"))
-                c->refunded += amount;
-        return 0;
-}
-
-/* Finds the account that was charged for the job, and what was not given back of it yet. */
-static int find_charge(struct cli *cli, const char *job, const char *only, struct buf *ret_account,
-                       int64_t *ret)
-{
-        struct api_answer answer API_ANSWER_CLEANUP = {0};
-        struct view list, one;
-
-        if (api_get(cli, "/v1/bank", &answer) != 0)
-                return 1;
-        list = view_get(answer.root, "accounts");
-        for (size_t at = 0; view_next(list, &at, &one);) {
-                struct charges c = {.job = job};
-                BUF_CLEANUP struct buf name = {0};
-
-                view_text(view_get(one, "name"), &name);
-                if (only && !str_eqz(buf_view(&name), only))
-                        continue;
-                if (gold_movements(cli, buf_view(&name), 0, 0, on_charge, &c) != 0)
-                        return 1;
-                if (c.charged == c.refunded)
-                        continue;
-                buf_str(ret_account, buf_view(&name));
-                *ret = c.charged - c.refunded;
-                return 0;
+        gold_order(&o, "refund");
+        if (id) {
+                json_kint(&o.j, "request", (int64_t)id->request);
+                json_kint(&o.j, "member", id->first);
+        } else {
+                json_kstrz(&o.j, "job", job);
         }
-        return cli_error(1, "no account was charged for job %s, or all of it was given back", job);
+        gold_order_text(&o, "account", words_text(w, "account"));
+        if (amount)
+                json_kint(&o.j, "amount", *amount);
+        json_close(&o.j, '}');
+        r.body = buf_view(&o.body);
+        code = api_call(cli, &r, ret, err) != 0;
+        buf_deinit(&o.body);
+        return code;
 }
 
 static int grefund(struct cli *cli, const struct words *w)
 {
-        struct api_answer answer API_ANSWER_CLEANUP = {0};
-        BUF_CLEANUP struct buf account = {0};
-        const char *job = job_of(w);
-        int64_t most = 0, amount;
-        struct gold_order o;
+        struct api_answer answer API_ANSWER_CLEANUP = {0}, second API_ANSWER_CLEANUP = {0};
+        const struct api_answer *given = &answer;
+        const char *job = job_of(w), *text = words_text(w, "amount");
+        struct err err = {""}, no_id;
+        int64_t amount;
+        struct id id;
+        int code;
 
         if (!job)
                 return cli_error(1, "which job? Give it with -J");
-        if (find_charge(cli, job, words_text(w, "account"), &account, &most) != 0)
+        if (text && gold_amount(w, text, &amount) != 0)
                 return 1;
-        amount = most;
-        if (words_text(w, "amount") && gold_amount(w, words_text(w, "amount"), &amount) != 0)
-                return 1;
-        if (amount > most)
-                return cli_error(1,
-                                 "job %s was charged %lld credits that were not given back, less than %lld",
-                                 job, (long long)most, (long long)amount);
-        gold_order(&o, "refund");
-        json_kstr(&o.j, "account", buf_view(&account));
-        json_kint(&o.j, "amount", amount);
-        json_kstrz(&o.j, "why", job);
-        if (gold_order_send(cli, &o, &answer) != 0)
-                return 1;
-        gold_say(w, "Successfully refunded %lld credits for job %s", (long long)amount, job);
+        code = refund_send(cli, w, job, NULL, text ? &amount : NULL, &answer, &err);
+        if (code && answer.status == 404 && id_parse(str_of(job), &id, &no_id) == 0 && !id.whole &&
+            id.first == id.last) {
+                given = &second;
+                code = refund_send(cli, w, job, &id, text ? &amount : NULL, &second, &err);
+        }
+        if (code)
+                return cli_error(1, "%s", err.text);
+        gold_say(w, "Successfully refunded %lld credits for job %s", (long long)amount_in(given), job);
         return 0;
 }
 
@@ -409,6 +386,7 @@ static int grefund(struct cli *cli, const struct words *w)
                                                 "COUNT",                                                     \
                                                 NULL,                                                        \
                                                 "Its processors; 1 if not given."},                          \
+                {"qos", 'Q', WORDS_VALUE, WORDS_ACTS, "NAME", NULL, "Its quality of service."},              \
                 {"memory", 'M', WORDS_VALUE, WORDS_ACTS, "MIB", NULL, "Its memory."},                        \
         {                                                                                                    \
                 "duration", 't', WORDS_VALUE, WORDS_ACTS, "SECONDS", NULL, "How long it runs."               \
@@ -421,7 +399,6 @@ static int grefund(struct cli *cli, const struct words *w)
          "NAME",                                                                                             \
          NULL,                                                                                               \
          "A queue is a part of a machine: AGENT/QUEUE."},                                                    \
-                {"qos", 'Q', WORDS_VALUE, WORDS_NAMED, "NAME", NULL, "Rates do not look at it here."},       \
                 {"nodes", 'N', WORDS_VALUE, WORDS_NAMED, "COUNT", NULL, "Processors are counted."},          \
                 {"disk", 'D', WORDS_VALUE, WORDS_NAMED, "MIB", NULL, "Rates do not look at it here."},       \
                 {"organization",                                                                             \

@@ -1,5 +1,5 @@
-/* gmkproject, gchproject, glsproject, gmkaccount, gchaccount, glsaccount, glsuser, glsmachine: the accounts
- * of the bank, their members, and the agents. */
+/* gmkproject, gchproject, glsproject, gmkaccount, gchaccount, glsaccount, glsuser: the accounts of the bank,
+ * and their members. */
 #include <stdio.h>
 
 #include "base/map.h"
@@ -107,9 +107,20 @@ static int gmkaccount(struct cli *cli, const struct words *w)
         return 0;
 }
 
+static int close_account(struct cli *cli, const char *account)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct gold_order o;
+
+        gold_order(&o, "close");
+        gold_order_text(&o, "account", account);
+        return gold_order_send(cli, &o, &answer);
+}
+
 static int change(struct cli *cli, const struct words *w, const char *thing)
 {
         const char *account = gold_account(w), *description = words_text(w, "description");
+        bool closes = words_has(w, "inactive"), opens = words_has(w, "active");
         unsigned added = 0, removed = 0;
         int code = 0;
 
@@ -117,11 +128,14 @@ static int change(struct cli *cli, const struct words *w, const char *thing)
                 return cli_error(1, "which %s? Give its name", thing);
         if (!account_is_there(cli, account))
                 return cli_error(1, "there is no %s %s, or you are no member of it", thing, account);
-        if (description) {
+        if (closes && opens)
+                return cli_error(1, "give one of -A and -I");
+        if (description || opens)
                 code = open_account(cli, account, description);
-                if (code == 0)
-                        gold_say(w, "Successfully modified 1 %s", thing);
-        }
+        if (code == 0 && closes)
+                code = close_account(cli, account);
+        if (code == 0 && (description || opens || closes))
+                gold_say(w, "Successfully modified 1 %s", thing);
         if (code == 0)
                 code = set_users(cli, account, words_text(w, "addUsers"), "user", &added);
         if (code == 0)
@@ -186,7 +200,7 @@ static void add_project(const struct words *w, struct table *t, struct view acco
 {
         (void)w;
         table_view(t, view_get(account, "name"));
-        table_text(t, STR("True"));
+        table_text(t, view_true(view_get(account, "closed")) ? STR("False") : STR("True"));
         add_users(t, account);
         table_text(t, STR("ANY"));
         add_description(t, account);
@@ -218,7 +232,8 @@ static int list_accounts(struct cli *cli, const struct words *w, const struct ta
         list = view_get(answer.root, "accounts");
         for (size_t at = 0; view_next(list, &at, &one);)
                 if (gold_matches(gold_account(w), view_get(one, "name")) &&
-                    (!user.n || has_member(one, buf_z(&user))))
+                    (!user.n || has_member(one, buf_z(&user))) &&
+                    !words_has(w, view_true(view_get(one, "closed")) ? "active" : "inactive"))
                         add(w, &t, one);
         gold_table_print(cli, &t);
         return 0;
@@ -282,40 +297,6 @@ static int glsuser(struct cli *cli, const struct words *w)
         return 0;
 }
 
-static int glsmachine(struct cli *cli, const struct words *w)
-{
-        static const struct table_column columns[] = {{.title = "Name"},
-                                                      {.title = "Active"},
-                                                      {.title = "Architecture"},
-                                                      {.title = "OperatingSystem"},
-                                                      {.title = "Description"}};
-        const char *pattern = words_text(w, "machine") ? words_text(w, "machine")
-                              : w->word_count          ? w->words[0]
-                                                       : NULL;
-        struct api_answer answer API_ANSWER_CLEANUP = {0};
-        struct view list, one, queue;
-        struct table t;
-
-        if (gold_table(w, &t, columns, 5) != 0 || api_get(cli, "/v1/agents", &answer) != 0)
-                return 1;
-        list = view_get(answer.root, "agents");
-        for (size_t at = 0; view_next(list, &at, &one);) {
-                struct view queues = view_get(one, "queues");
-                size_t k = 0;
-
-                if (!gold_matches(pattern, view_get(one, "name")))
-                        continue;
-                table_view(&t, view_get(one, "name"));
-                table_text(&t, view_is(view_get(one, "state"), "connected") ? STR("True") : STR("False"));
-                queue = view_next(queues, &k, &queue) ? view_get(queue, "ad") : (struct view){0};
-                table_view(&t, view_get(queue, "Arch"));
-                table_view(&t, view_get(queue, "OpSys"));
-                table_view(&t, view_get(one, "host"));
-        }
-        gold_table_print(cli, &t);
-        return 0;
-}
-
 /* ---- tables */
 
 #define USERS                                                                                                \
@@ -332,7 +313,17 @@ static int glsmachine(struct cli *cli, const struct words *w)
 #define ACTIVE                                                                                               \
         {"active", 'A', WORDS_PLAIN, WORDS_SO, NULL, NULL, "Active ones, which all are."},                   \
         {                                                                                                    \
-                "inactive", 'I', WORDS_PLAIN, WORDS_REFUSED, NULL, NULL, "accounts have no such state."      \
+                "inactive", 'I', WORDS_PLAIN, WORDS_REFUSED, NULL, NULL, "nothing begins closed."            \
+        }
+#define LIST_ACTIVE                                                                                          \
+        {"active", 'A', WORDS_PLAIN, WORDS_ACTS, NULL, NULL, "Open ones only."},                             \
+        {                                                                                                    \
+                "inactive", 'I', WORDS_PLAIN, WORDS_ACTS, NULL, NULL, "Closed ones only."                    \
+        }
+#define CHANGE_ACTIVE                                                                                        \
+        {"active", 'A', WORDS_PLAIN, WORDS_ACTS, NULL, NULL, "Open it again."},                              \
+        {                                                                                                    \
+                "inactive", 'I', WORDS_PLAIN, WORDS_ACTS, NULL, NULL, "Close it: it has no credits left."    \
         }
 #define ADD_AND_REMOVE                                                                                       \
         {"addUsers", 0, WORDS_VALUE, WORDS_ACTS, "USERS", NULL, "Let these users use it."},                  \
@@ -351,16 +342,15 @@ static const struct words_row make_account_rows[] = {
         GOLD_DESCRIPTION,
         GOLD_COMMON,
         {0}};
-static const struct words_row change_project_rows[] = {GOLD_PROJECT, GOLD_DESCRIPTION, ADD_AND_REMOVE,
-                                                       ACTIVE,       GOLD_COMMON,      {0}};
+static const struct words_row change_project_rows[] = {GOLD_PROJECT,  GOLD_DESCRIPTION, ADD_AND_REMOVE,
+                                                       CHANGE_ACTIVE, GOLD_COMMON,      {0}};
 static const struct words_row change_account_rows[] = {
         GOLD_ACCOUNT, GOLD_DESCRIPTION, ADD_AND_REMOVE, GOLD_COMMON, {0}};
-static const struct words_row list_project_rows[] = {GOLD_PROJECT, GOLD_USER,   ACTIVE,
+static const struct words_row list_project_rows[] = {GOLD_PROJECT, GOLD_USER,   LIST_ACTIVE,
                                                      GOLD_LIST,    GOLD_COMMON, {0}};
-static const struct words_row list_account_rows[] = {GOLD_ACCOUNT, GOLD_PROJECT, GOLD_USER,   ACTIVE,
+static const struct words_row list_account_rows[] = {GOLD_ACCOUNT, GOLD_PROJECT, GOLD_USER,   LIST_ACTIVE,
                                                      GOLD_HOURS,   GOLD_LIST,    GOLD_COMMON, {0}};
 static const struct words_row list_user_rows[] = {GOLD_USER, ACTIVE, GOLD_LIST, GOLD_COMMON, {0}};
-static const struct words_row list_machine_rows[] = {GOLD_MACHINE, ACTIVE, GOLD_LIST, GOLD_COMMON, {0}};
 
 const struct words_tool gold_gmkproject = {.name = "gmkproject",
                                            .usage = "[OPTIONS] [-p] PROJECT",
@@ -397,8 +387,3 @@ const struct words_tool gold_glsuser = {.name = "glsuser",
                                         .line = "Lists the members of accounts.",
                                         .rows = list_user_rows,
                                         .run = glsuser};
-const struct words_tool gold_glsmachine = {.name = "glsmachine",
-                                           .usage = "[OPTIONS] [[-m] PATTERN]",
-                                           .line = "Lists agents.",
-                                           .rows = list_machine_rows,
-                                           .run = glsmachine};

@@ -32,8 +32,8 @@ static void job_print(struct view m, struct buf *out)
         if (view_there(view_get(m, "request")))
                 buf_printf(out, "%lld.%lld", (long long)view_integer(view_get(m, "request"), 0),
                            (long long)view_integer(view_get(m, "job"), 0));
-        else if (strcmp(object_of(m), "Job") == 0)
-                view_text(view_get(m, "why"), out);
+        else if (view_there(view_get(m, "job_name")))
+                view_text(view_get(m, "job_name"), out);
 }
 
 static void add_or_empty(struct table *t, struct view v)

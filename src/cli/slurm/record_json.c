@@ -5,15 +5,6 @@
 
 #include "base/format/json.h"
 
-#define HEAD                                                                                                 \
-        "{\"meta\": {\"plugin\": {\"type\": \"openapi/v0.0.38\", \"name\": \"Drover\"}}, \"errors\": [], "   \
-        "\"jobs\": [\n"
-
-void record_json_begin(struct buf *out)
-{
-        buf_addz(out, HEAD);
-}
-
 static void record_json_add_text(struct json *j, const char *key, const struct record *r,
                                  void (*write)(const struct record *r, struct buf *out))
 {
@@ -50,12 +41,11 @@ static void record_json_add_times(struct json *j, const struct record *r)
         json_kint(j, "deadline", view_integer(view_get(r->ad, "SlurmDeadline"), 0));
 }
 
-void record_json(const struct record *r, bool more, struct buf *out)
+void record_json(const struct record *r, struct buf *out)
 {
         struct json j = {.out = out};
         int64_t starts = view_integer(view_get(r->job, "starts"), 0);
 
-        buf_addz(out, more ? ",\n" : HEAD);
         json_open(&j, '{');
         json_kint(&j, "job_id", record_number(r));
         json_kint(&j, "array_job_id", r->task >= 0 ? r->request : 0);
@@ -89,13 +79,6 @@ void record_json(const struct record *r, bool more, struct buf *out)
         add_attribute(&j, "standard_input", r, "In");
         json_kstrz(&j, "cluster", "drover");
         json_close(&j, '}');
-}
-
-void record_json_end(struct buf *out)
-{
-        if (out->n == 0)
-                buf_addz(out, HEAD);
-        buf_addz(out, "\n]}\n");
 }
 
 void record_print_now(const struct cli *cli)

@@ -5,9 +5,10 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "cli/slurm/account_json.h"
+#include "cli/slurm/document.h"
 #include "cli/slurm/fields.h"
 #include "cli/slurm/moment.h"
-#include "cli/slurm/record_json.h"
 #include "cli/slurm/select.h"
 #include "cli/slurm/slurm.h"
 
@@ -52,6 +53,12 @@ static void sacct_write_line(const struct accounts *a, const struct record *r, s
                 columns_parsable(&a->columns, r, a->mark, a->form == FORM_PARSABLE, out);
 }
 
+static bool sacct_has_step(const struct record *r)
+{
+        return r->elapsed_s >= 0 && view_integer(view_get(r->job, "starts"), 0) > 0 &&
+               r->state != RECORD_PENDING;
+}
+
 static void sacct_take_record(void *arg, const struct record *r)
 {
         struct accounts *a = arg;
@@ -61,11 +68,10 @@ static void sacct_take_record(void *arg, const struct record *r)
             (record_is_over(r) && r->ended_s < a->start_s))
                 return;
         if (a->form == FORM_JSON) {
-                record_json(r, true, &text);
+                account_json(r, a->steps && sacct_has_step(r), &text);
         } else {
                 sacct_write_line(a, r, &text);
-                if (a->steps && r->elapsed_s >= 0 && view_integer(view_get(r->job, "starts"), 0) > 0 &&
-                    r->state != RECORD_PENDING) {
+                if (a->steps && sacct_has_step(r)) {
                         struct record step = *r;
 
                         step.step = "batch";
@@ -88,6 +94,7 @@ static int sacct_compare_rows(const void *a, const void *b)
 /* Prints the jobs; one that has ended in the meantime is in both listings. */
 static void accounts_print(struct accounts *a, bool heads)
 {
+        struct document document = {.list = "jobs"};
         BUF_CLEANUP struct buf out = {0};
 
         if (a->form == FORM_TABLE && heads)
@@ -96,23 +103,16 @@ static void accounts_print(struct accounts *a, bool heads)
                 columns_parsable(&a->columns, NULL, a->mark, a->form == FORM_PARSABLE, &out);
         qsort(a->lines, a->line_count, sizeof(*a->lines), sacct_compare_rows);
         for (size_t i = 0; i < a->line_count; i++) {
-                const char *text = a->lines[i].text;
-
                 if (i && sacct_compare_rows(&a->lines[i - 1], &a->lines[i]) == 0)
                         continue;
-                if (a->form == FORM_JSON && i == 0) {
-                        record_json_begin(&out);
-                        text++; /* the comma in front of it */
-                }
-                buf_addz(&out, text);
+                if (a->form == FORM_JSON)
+                        document_item(&document, &out);
+                buf_addz(&out, a->lines[i].text);
                 if (out.n > 65536)
                         cli_print(&out);
         }
-        if (a->form == FORM_JSON) {
-                if (a->line_count == 0)
-                        record_json_begin(&out);
-                record_json_end(&out);
-        }
+        if (a->form == FORM_JSON)
+                document_end(&document, &out);
         cli_print(&out);
 }
 
@@ -229,7 +229,7 @@ static const struct words_row rows[] = {
          "Columns: `JobID,JobName%30,State`."},
         {"helpformat", 'e', WORDS_PLAIN, WORDS_ACTS, NULL, NULL, "List the columns."},
         {"jobs", 'j', WORDS_VALUE, WORDS_ACTS, "IDS", NULL, "Only these jobs, of any time: `7,8_3`."},
-        {"json", 0, WORDS_PLAIN, WORDS_ACTS, NULL, NULL, "Print JSON, in the form of squeue's."},
+        {"json", 0, WORDS_PLAIN, WORDS_ACTS, NULL, NULL, "Print JSON."},
         {"long", 'l', WORDS_PLAIN, WORDS_ACTS, NULL, NULL, "More columns."},
         {"name", 0, WORDS_VALUE, WORDS_ACTS, "NAMES", NULL, "Only jobs of these names."},
         {"nodelist", 'N', WORDS_VALUE, WORDS_ACTS, "NODES", NULL, "Only jobs at these agents."},

@@ -9,10 +9,13 @@
 #include "classad/print.h"
 #include "cli/client/api.h"
 #include "cli/slurm/actions.h"
+#include "cli/slurm/document.h"
 #include "cli/slurm/fields.h"
 #include "cli/slurm/hosts.h"
 #include "cli/slurm/moment.h"
+#include "cli/slurm/node_json.h"
 #include "cli/slurm/nodes.h"
+#include "cli/slurm/record_json.h"
 #include "cli/slurm/select.h"
 #include "cli/slurm/slurm.h"
 
@@ -27,6 +30,7 @@ static int no_such_job(const char *word)
 
 struct showing {
         const struct words *w;
+        struct document document; /* with --json */
         struct buf out;
         size_t count;
 };
@@ -203,11 +207,16 @@ static void show_job(void *arg, const struct record *r)
         struct showing *s = arg;
 
         s->count++;
-        scontrol_add_names(s, r);
-        add_state(s, r);
-        scontrol_add_times(s, r);
-        add_place(s, r);
-        add_files(s, r);
+        if (words_has(s->w, "json")) {
+                document_item(&s->document, &s->out);
+                record_json(r, &s->out);
+        } else {
+                scontrol_add_names(s, r);
+                add_state(s, r);
+                scontrol_add_times(s, r);
+                add_place(s, r);
+                add_files(s, r);
+        }
         if (s->out.n > 65536)
                 cli_print(&s->out);
 }
@@ -215,13 +224,15 @@ static void show_job(void *arg, const struct record *r)
 static int show_jobs(struct cli *cli, const struct words *w, const char *word)
 {
         SELECT_CLEANUP struct select s = {.any_state = true};
-        struct showing showing = {.w = w};
+        struct showing showing = {.w = w, .document = {.list = "jobs"}};
         struct err err = {""};
         int code;
 
         if (word && select_ids(&s, str_of(word), &err) != 0)
                 return slurm_error(1, "%s", err.text);
         code = select_fetch(cli, &s, "/v1/jobs", "after", "", show_job, &showing);
+        if (words_has(w, "json") && code == 0 && (showing.count || !word))
+                document_end(&showing.document, &showing.out);
         cli_print(&showing.out);
         buf_deinit(&showing.out);
         if (code == SELECT_NO_SUCH_ID || (code == 0 && word && showing.count == 0)) {
@@ -229,7 +240,7 @@ static int show_jobs(struct cli *cli, const struct words *w, const char *word)
                 fputs("slurm_load_jobs error: Invalid job id specified\n", stderr);
                 return 1;
         }
-        if (code == 0 && showing.count == 0)
+        if (code == 0 && showing.count == 0 && !words_has(w, "json"))
                 printf("No jobs in the system\n");
         return code;
 }
@@ -298,7 +309,9 @@ static void show_partition(const struct words *w, const struct nodes *all, const
 static int show_nodes(struct cli *cli, const struct words *w, const char *names, bool partitions)
 {
         NODES_CLEANUP struct nodes all = {0};
+        struct document document = {.list = partitions ? "partitions" : "nodes"};
         BUF_CLEANUP struct buf out = {0}, hosts = {0};
+        bool json = words_has(w, "json");
         size_t shown = 0;
         int code = nodes_read(cli, &all);
 
@@ -312,11 +325,19 @@ static int show_nodes(struct cli *cli, const struct words *w, const char *names,
                 if (names && !select_in_list(partitions ? names : buf_z(&hosts), str_of(name)))
                         continue;
                 shown++;
-                if (partitions)
+                if (json)
+                        document_item(&document, &out);
+                if (json && partitions)
+                        partition_json(&all, name, &out);
+                else if (json)
+                        node_json(&all.items[i], &out);
+                else if (partitions)
                         show_partition(w, &all, name, &out);
                 else
                         show_node(w, &all.items[i], &out);
         }
+        if (json && (shown || !names))
+                document_end(&document, &out);
         cli_print(&out);
         if (names && shown == 0) {
                 printf("%s %s not found\n", partitions ? "Partition" : "Node", names);
@@ -599,6 +620,7 @@ static int scontrol(struct cli *cli, const struct words *w)
 }
 
 static const struct words_row rows[] = {
+        {"json", 0, WORDS_PLAIN, WORDS_ACTS, NULL, NULL, "Print jobs, nodes or queues as JSON."},
         {"oneliner", 'o', WORDS_PLAIN, WORDS_ACTS, NULL, NULL, "A line for each job, node or queue."},
         {"details", 'd', WORDS_PLAIN, WORDS_SO, NULL, NULL, "All that is known is shown."},
         {"all", 'a', WORDS_PLAIN, WORDS_SO, NULL, NULL, "No queue is hidden."},

@@ -3,9 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/format/json.h"
 #include "base/mem.h"
 #include "cli/client/api.h"
+#include "cli/slurm/document.h"
+#include "cli/slurm/node_json.h"
 #include "cli/slurm/nodes.h"
 #include "cli/slurm/record_json.h"
 #include "cli/slurm/select.h"
@@ -291,6 +292,28 @@ static char write_partition(const struct words *w, const struct nodes *all, cons
         return bad;
 }
 
+/* The document lists nodes, each with its partitions, as Slurm's does: options about lines do not change it.
+ */
+static void sinfo_print_json(const struct words *w, const struct nodes *all)
+{
+        struct document document = {.list = "nodes"};
+        BUF_CLEANUP struct buf out = {0};
+
+        for (size_t i = 0; i < all->count; i++) {
+                const struct node *n = &all->items[i];
+                bool taken = false;
+
+                for (size_t k = 0; k < n->partition_count && !taken; k++)
+                        taken = takes(w, n, n->partitions[k]);
+                if (!taken)
+                        continue;
+                document_item(&document, &out);
+                node_json(n, &out);
+        }
+        document_end(&document, &out);
+        cli_print(&out);
+}
+
 static int sinfo(struct cli *cli, const struct words *w)
 {
         NODES_CLEANUP struct nodes all = {0};
@@ -300,6 +323,10 @@ static int sinfo(struct cli *cli, const struct words *w)
 
         if (code != 0)
                 return code;
+        if (words_has(w, "json")) {
+                sinfo_print_json(w, &all);
+                return 0;
+        }
         choose_format(w, &all, &format);
         if (words_has(w, "long") && !words_has(w, "noheader"))
                 record_print_now(cli);
@@ -340,8 +367,8 @@ static const struct words_row rows[] = {
         {"clusters", 'M', WORDS_VALUE, WORDS_REFUSED, "NAMES", NULL,
          "$DROVER_DIR or $DROVER_SERVER name the server."},
         {"iterate", 'i', WORDS_VALUE, WORDS_REFUSED, "SECONDS", NULL, "use watch(1)."},
-        {"json", 0, WORDS_PLAIN, WORDS_REFUSED, NULL, NULL, "use `drover agents --json`."},
-        {"yaml", 0, WORDS_PLAIN, WORDS_REFUSED, NULL, NULL, "use `drover agents --json`."},
+        {"json", 0, WORDS_PLAIN, WORDS_ACTS, NULL, NULL, "Print JSON: a list of nodes."},
+        {"yaml", 0, WORDS_PLAIN, WORDS_REFUSED, NULL, NULL, "use --json."},
         {"reservation", 'T', WORDS_PLAIN, WORDS_REFUSED, NULL, NULL,
          "drover reserve list shows reservations."},
         {0},

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
+#include "cli/slurm/document.h"
 #include "cli/slurm/fields.h"
 #include "cli/slurm/record_json.h"
 #include "cli/slurm/select.h"
@@ -36,7 +37,8 @@ struct listing {
         struct select select;
         struct columns columns;
         bool each_task, json, any;
-        struct group *groups; /* groups of one request */
+        struct document document; /* with `json` */
+        struct group *groups;     /* groups of one request */
         size_t group_count, group_cap;
         struct line *lines;
         size_t line_count, line_cap;
@@ -110,7 +112,8 @@ static void squeue_take_record(void *arg, const struct record *r)
         if (!select_takes(&l->select, r))
                 return;
         if (l->json) {
-                record_json(r, l->out.n > 0, &l->out);
+                document_item(&l->document, &l->out);
+                record_json(r, &l->out);
                 return;
         }
         if (l->group_count && l->groups[0].request != r->request)
@@ -211,7 +214,7 @@ static int print_all(struct listing *l, const struct words *w)
         if (code != 0)
                 return 1;
         if (l->json) {
-                record_json_end(&l->out);
+                document_end(&l->document, &l->out);
                 cli_print(&l->out);
         } else {
                 if (words_has(w, "long") && !words_has(w, "noheader"))
@@ -225,7 +228,8 @@ static int squeue(struct cli *cli, const struct words *w)
 {
         struct listing l = {.cli = cli,
                             .each_task = words_has(w, "array") || words_has(w, "array-unique"),
-                            .json = words_has(w, "json")};
+                            .json = words_has(w, "json"),
+                            .document = {.list = "jobs"}};
         struct err err = {""};
         int code = squeue_choose_columns(&l, w, &err);
 

@@ -21,6 +21,31 @@ int cli_time(const struct options *o, const char *option, int64_t *ret_ms)
         return cli_error(CLI_USAGE, "--%s: %s", option, err.text);
 }
 
+static bool has_word(const char *words, const char *word)
+{
+        struct str rest = str_of(words), one;
+
+        while (str_word(&rest, &one))
+                if (str_eqz(one, word))
+                        return true;
+        return false;
+}
+
+int cli_check_options(const struct options *o, const char *subcommand, const char *names, bool tables)
+{
+        for (size_t i = 0; i < o->given_count; i++) {
+                const char *name = o->given[i].row->name;
+                bool of_tables = has_word("columns sort csv no-header", name);
+
+                if (has_word("dir server json", name) || has_word(names, name) || (of_tables && tables))
+                        continue;
+                return cli_error(CLI_USAGE, "drover %s %s --%s: see drover %.*s --help", subcommand,
+                                 of_tables ? "prints no table, and takes no" : "takes no", name,
+                                 (int)strcspn(subcommand, " "), subcommand);
+        }
+        return 0;
+}
+
 void cli_say_into(struct buf *out)
 {
         said = out;

@@ -47,6 +47,12 @@ void cli_say_into(struct buf *out);
  * CLI_USAGE after an error was printed. */
 int cli_time(const struct options *o, const char *option, int64_t *ret_ms);
 
+/* Refuses options of a command that one of its subcommands would ignore. subcommand: for the message, as in
+ * "bank lien". names: the options that it takes, separated by spaces, beside those of every command (--dir,
+ * --server and --json); tables: it takes those of tables, too. Returns 0; or CLI_USAGE after an error was
+ * printed. */
+int cli_check_options(const struct options *o, const char *subcommand, const char *names, bool tables);
+
 /* Writes the buf to stdout and empties it. Errors are reported by main's flush at the end. */
 void cli_print(struct buf *out);
 /* Like cli_print, for sentences, one a line; a line wider than the terminal is broken between words. */

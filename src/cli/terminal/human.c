@@ -52,24 +52,39 @@ void human_count(struct buf *out, int64_t n, const char *one, const char *many)
         buf_printf(out, "%lld %s", (long long)n, n == 1 ? one : many);
 }
 
+/* Returns how many bytes of text the time takes; 0: it cannot be told. */
+static size_t time_print(char *text, size_t size, time_t at, time_t now)
+{
+        struct tm tm, today;
+
+        if (!localtime_r(&at, &tm) || !localtime_r(&now, &today))
+                return 0;
+        if (tm.tm_year == today.tm_year && tm.tm_yday == today.tm_yday)
+                return strftime(text, size, "%H:%M:%S", &tm);
+        if (tm.tm_year == today.tm_year)
+                return strftime(text, size, "%m-%d %H:%M", &tm);
+        return strftime(text, size, "%Y-%m-%d", &tm);
+}
+
 void human_time(struct buf *out, int64_t at_ms, int64_t now_ms)
 {
+        /* The last one, because many rows of a listing have the time of the row before. */
+        static _Thread_local struct {
+                time_t at, now;
+                size_t n;
+                char text[40];
+        } last;
         time_t at = (time_t)(at_ms / 1000), now = (time_t)(now_ms / 1000);
-        struct tm tm, today;
-        char text[40];
-        size_t n;
 
-        if (at_ms <= 0 || !localtime_r(&at, &tm) || !localtime_r(&now, &today)) {
-                buf_char(out, '-');
-                return;
+        if (at_ms > 0 && (last.n == 0 || last.at != at || last.now != now)) {
+                last.n = time_print(last.text, sizeof(last.text), at, now);
+                last.at = at;
+                last.now = now;
         }
-        if (tm.tm_year == today.tm_year && tm.tm_yday == today.tm_yday)
-                n = strftime(text, sizeof(text), "%H:%M:%S", &tm);
-        else if (tm.tm_year == today.tm_year)
-                n = strftime(text, sizeof(text), "%m-%d %H:%M", &tm);
+        if (at_ms > 0 && last.n > 0)
+                buf_add(out, last.text, last.n);
         else
-                n = strftime(text, sizeof(text), "%Y-%m-%d", &tm);
-        buf_add(out, text, n);
+                buf_char(out, '-');
 }
 
 void human_safe(struct buf *out, struct str text)

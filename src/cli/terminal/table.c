@@ -142,6 +142,21 @@ void table_format(struct table *t, const char *fmt, ...)
         table_text(t, buf_view(&text));
 }
 
+void table_integer(struct table *t, int64_t n)
+{
+        char digits[20];
+        size_t at = sizeof(digits), from = t->text.n;
+        uint64_t left = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
+
+        do
+                digits[--at] = (char)('0' + left % 10);
+        while (left /= 10);
+        if (n < 0)
+                buf_char(&t->text, '-');
+        buf_add(&t->text, digits + at, sizeof(digits) - at);
+        add_cell(t, from);
+}
+
 void table_time(struct table *t, int64_t at_ms, int64_t now_ms)
 {
         size_t from = t->text.n;
@@ -192,23 +207,24 @@ struct setting {
         unsigned below; /* the column whose text has lines of its own below each row; column_count: none */
 };
 
-/* The widest cell of a column, or its title; `empty`: nothing is told in it. */
-static unsigned column_width(const struct table *t, unsigned column, bool *empty)
+/* For each column the width of its widest cell or its title, and whether nothing is told in it; one pass,
+ * since a table may have millions of cells. */
+static void measure_columns(const struct table *t, unsigned *widths, bool *empty)
 {
-        unsigned width = t->bare ? 0 : human_width(str_of(t->columns[column].title));
         const char *at = t->text.p;
 
-        *empty = true;
-        for (size_t i = 0; i < t->cell_count; at += t->cells[i++].n) {
-                struct str text = str_make(at, t->cells[i].n);
-
-                if (i % t->column_count != column)
-                        continue;
-                if (t->cells[i].width > width)
-                        width = t->cells[i].width;
-                *empty &= text.n == 0 || str_eqz(text, "-") || str_eqz(text, "0");
+        for (unsigned c = 0; c < t->column_count; c++) {
+                widths[c] = t->bare ? 0 : human_width(str_of(t->columns[c].title));
+                empty[c] = true;
         }
-        return width;
+        for (size_t i = 0; i < t->cell_count;)
+                for (unsigned c = 0; c < t->column_count; at += t->cells[i++].n, c++) {
+                        struct str text = str_make(at, t->cells[i].n);
+
+                        if (t->cells[i].width > widths[c])
+                                widths[c] = t->cells[i].width;
+                        empty[c] &= text.n == 0 || (text.n == 1 && (*at == '-' || *at == '0'));
+                }
 }
 
 static unsigned total_width(const struct setting *g)
@@ -271,12 +287,14 @@ static void cut_columns(const struct table *t, struct setting *g)
 
 static void set_columns(const struct table *t, struct setting *g)
 {
+        unsigned widths[TABLE_COLUMNS_MAX];
         bool empty[TABLE_COLUMNS_MAX];
 
         *g = (struct setting){.count = t->shown_count, .below = t->column_count};
+        measure_columns(t, widths, empty);
         for (unsigned c = 0; c < g->count; c++) {
                 g->shown[c] = t->shown[c];
-                g->widths[c] = column_width(t, g->shown[c], &empty[g->shown[c]]);
+                g->widths[c] = widths[g->shown[c]];
         }
         if (!t->width)
                 return;
@@ -467,8 +485,11 @@ static void add_csv_cell(struct buf *out, const struct table_cell *cell, struct 
 static void print_csv(const struct table *t, const struct order *o, struct buf *out)
 {
         for (unsigned c = 0; c < t->shown_count && !t->bare; c++) {
+                struct buf title BUF_CLEANUP = {0};
+
                 buf_addz(out, c ? "," : "");
-                add_key(out, t->columns[t->shown[c]].title);
+                add_key(&title, t->columns[t->shown[c]].title);
+                add_csv_text(out, buf_view(&title)); /* it may be an expression */
         }
         buf_addz(out, t->bare ? "" : "\n");
         for (size_t i = 0; i < table_rows(t); i++) {

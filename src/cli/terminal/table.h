@@ -44,7 +44,7 @@ struct table_cell {
         uint8_t colour, kind;
 };
 
-#define TABLE_COLUMNS_MAX 24
+#define TABLE_COLUMNS_MAX 32
 
 struct table {
         const struct table_column *columns;
@@ -69,6 +69,7 @@ void table_deinit(struct table *t);
 void table_text(struct table *t, struct str text);
 void table_view(struct table *t, struct view v); /* a string's text or a number; "-" for anything else */
 void table_format(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void table_integer(struct table *t, int64_t n); /* as table_format with %lld, which takes much longer */
 void table_time(struct table *t, int64_t at_ms, int64_t now_ms);   /* human_time; 0: "-" */
 void table_duration(struct table *t, int64_t ms);                  /* human_duration */
 void table_range(struct table *t, int64_t from_ms, int64_t to_ms); /* human_range; its value is from_ms */

@@ -35,6 +35,29 @@ static void aligns(void **state)
                                          "1000  na\xc3\xafve\n");
 }
 
+static void integers(void **state)
+{
+        static const struct table_column two[] = {{"N", true, false}, {"TEXT", true, false}};
+        const int64_t values[] = {0, 7, -7, 1000000, INT64_MAX, INT64_MIN};
+        struct table t TABLE_CLEANUP;
+        struct buf out BUF_CLEANUP = {0};
+
+        (void)state;
+        table_init(&t, two, 2);
+        for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+                table_integer(&t, values[i]);
+                table_format(&t, "%lld", (long long)values[i]);
+        }
+        table_print(&t, &out);
+        assert_string_equal(buf_z(&out), "                   N                  TEXT\n"
+                                         "                   0                     0\n"
+                                         "                   7                     7\n"
+                                         "                  -7                    -7\n"
+                                         "             1000000               1000000\n"
+                                         " 9223372036854775807   9223372036854775807\n"
+                                         "-9223372036854775808  -9223372036854775808\n");
+}
+
 static void is_ruled_or_raw(void **state)
 {
         struct table_form form = {.columns = "name,id", .ruled = true};
@@ -192,7 +215,8 @@ static void colours_only_when_asked(void **state)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {cmocka_unit_test(aligns),
+        const struct CMUnitTest tests[] = {cmocka_unit_test(integers),
+                                           cmocka_unit_test(aligns),
                                            cmocka_unit_test(is_ruled_or_raw),
                                            cmocka_unit_test(cuts_to_the_width),
                                            cmocka_unit_test(wraps_what_must_be_read),

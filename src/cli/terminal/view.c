@@ -281,6 +281,15 @@ int64_t view_integer(struct view v, int64_t otherwise)
         return otherwise;
 }
 
+double view_real(struct view v)
+{
+        struct buf text BUF_CLEANUP = {0};
+        double d = 0;
+
+        view_text(v, &text);
+        return str_to_double(buf_view(&text), &d) == 0 ? d : 0;
+}
+
 bool view_is(struct view v, const char *text)
 {
         return view_type(v) == VIEW_STRING && str_eqz(str_make(v.text.p + 1, v.text.n - 2), text);

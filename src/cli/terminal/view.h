@@ -55,6 +55,7 @@ static inline bool view_there(struct view v) /* true for a value that is not nul
 bool view_true(struct view v);
 /* Returns a whole number; a fraction is cut off. `otherwise` if the value is no number or out of range. */
 int64_t view_integer(struct view v, int64_t otherwise);
+double view_real(struct view v); /* a number, also one that is written in a string; 0 for anything else */
 bool view_is(struct view v, const char *text); /* true for a string equal to text, which needs no escapes */
 /* Appends a string's text, unescaped; the JSON of any other value; nothing for none and null. */
 void view_text(struct view v, struct buf *out);

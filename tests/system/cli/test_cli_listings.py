@@ -64,6 +64,9 @@ def test_options_become_parameters(cli):
     cli("queue", "--owner=bob", "--all")
     assert fake.requests[1].path == "/v1/requests"
     assert fake.requests[1].query["owner"] == "bob" and fake.requests[1].query["all"] == "1"
+    cli("queue", "--mine")
+    assert fake.requests[-1].query["owner"] == "me@local"
+    cli("queue", "--mine", "--owner", "bob", code=2)
 
 
 def test_jobs(cli):

@@ -1,4 +1,4 @@
-/* drover bank: accounts, money in and out, quotes, liens, statements. */
+/* drover bank: accounts, money in and out, quotes, liens, statements, machines. */
 #include <stdio.h>
 #include <time.h>
 
@@ -7,6 +7,7 @@
 #include "base/format/url.h"
 #include "base/system/clock.h"
 #include "cli/client/api.h"
+#include "cli/client/ids.h"
 #include "cli/command/commands.h"
 #include "cli/terminal/human.h"
 
@@ -24,6 +25,11 @@ static const struct table_column lien_columns[] = {
 static const struct table_column quote_columns[] = {
         {"ID", true, false},    {"ACCOUNT", false, true}, {"AMOUNT", true, false}, {"FOR", true, false},
         {"UNTIL", true, false}, {"USED", false, false},   {"USER", false, true},   {"PLACE", false, true}};
+static const struct table_column machine_columns[] = {{"MACHINE", false, true},
+                                                      {"ACTIVE", false, false},
+                                                      {"ARCH", false, true},
+                                                      {"OPSYS", false, true},
+                                                      {"DESCRIPTION", false, true}};
 #define COUNT(a)    (sizeof(a) / sizeof((a)[0]))
 
 #define SECONDS_MAX 3000000000ll /* the server's times are limited */
@@ -41,9 +47,11 @@ static void add_text(struct table *t, struct view v)
 static void bank_add_account(struct cli *cli, struct table *t, struct view a)
 {
         static const char *const keys[] = {"name",    "available", "balance", "held",
-                                           "charged", "unpaid",    "role"};
+                                           "charged", "unpaid",    "rights"};
 
         (void)cli;
+        if (view_true(view_get(a, "closed")))
+                return;
         for (size_t i = 0; i < COUNT(keys); i++)
                 table_view(t, view_get(a, keys[i]));
         add_text(t, view_get(a, "description"));
@@ -55,7 +63,7 @@ static void add_job(struct table *t, struct view x)
                 table_format(t, "%lld.%lld", (long long)view_integer(view_get(x, "request"), 0),
                              (long long)view_integer(view_get(x, "job"), 0));
         else
-                table_text(t, STR(""));
+                add_text(t, view_get(x, "job_name"));
         add_text(t, view_get(x, "attempt"));
 }
 
@@ -105,6 +113,26 @@ static int list_reserved(struct cli *cli, bool quotes)
                                          .row = quotes ? add_quote : add_lien});
 }
 
+static void bank_add_machine(struct cli *cli, struct table *t, struct view m)
+{
+        (void)cli;
+        table_view(t, view_get(m, "name"));
+        table_text(t, view_true(view_get(m, "active")) ? STR("yes") : STR("no"));
+        add_text(t, view_get(m, "arch"));
+        add_text(t, view_get(m, "opsys"));
+        add_text(t, view_get(m, "description"));
+}
+
+static int list_machines(struct cli *cli)
+{
+        return api_table(cli, &(struct api_table){.path = "/v1/bank/machines",
+                                                  .array = "machines",
+                                                  .none = "no machine is registered\n",
+                                                  .columns = machine_columns,
+                                                  .column_count = COUNT(machine_columns),
+                                                  .row = bank_add_machine});
+}
+
 static void bank_path_of(struct buf *out, const char *name)
 {
         buf_addz(out, "/v1/bank/accounts/");
@@ -147,8 +175,7 @@ static void print_allocation(struct buf *out, struct view x)
 
 static int balance(struct cli *cli, const char *name)
 {
-        static const char *const keys[] = {"available", "balance", "held", "charged",
-                                           "refunded",  "unpaid",  "role"};
+        static const char *const keys[] = {"available", "balance", "held", "charged", "refunded", "unpaid"};
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf path BUF_CLEANUP = {0}, out BUF_CLEANUP = {0};
         struct view list, one;
@@ -163,6 +190,9 @@ static int balance(struct cli *cli, const char *name)
                 print_number(&out, "description", view_get(answer.root, "description"));
         for (size_t i = 0; i < COUNT(keys); i++)
                 print_number(&out, keys[i], view_get(answer.root, keys[i]));
+        print_number(&out, "role", view_get(answer.root, "rights"));
+        if (view_true(view_get(answer.root, "closed")))
+                buf_addz(&out, "closed       yes\n");
         list = view_get(answer.root, "allocations");
         for (size_t at = 0; view_next(list, &at, &one);)
                 print_allocation(&out, one);
@@ -236,7 +266,7 @@ static void order_number(struct order *o, const char *key, const struct options 
 /* Adds the options that several orders share: times, places, expected usage. */
 static void order_options(struct order *o, const struct options *given)
 {
-        static const char *const texts[] = {"place", "places", "users", "user"};
+        static const char *const texts[] = {"place", "places", "users", "user", "qos"};
         static const char *const times[][2] = {{"start", "start_ms"}, {"end", "end_ms"}};
         const char *memory = options_text(given, "memory"), *why = options_text(given, "reason");
         uint64_t bytes;
@@ -350,6 +380,16 @@ static int account(struct cli *cli, const struct options *given)
         const char *name = given->words[1], *text;
         int code = 0;
 
+        if (options_flag(given, "close")) {
+                if (options_flag(given, "new") || options_text(given, "description") ||
+                    options_text(given, "member") || options_text(given, "remove"))
+                        return cli_error(CLI_USAGE, "drover bank account: --close stands alone");
+
+                ORDER(o, "close", name);
+
+                code = order_send(cli, &o, "", true);
+                return code ? code : balance(cli, name);
+        }
         if (!options_text(given, "member") && !options_text(given, "remove") && !options_flag(given, "new") &&
             !options_text(given, "description"))
                 return balance(cli, name);
@@ -366,6 +406,66 @@ static int account(struct cli *cli, const struct options *given)
         return code ? code : balance(cli, name);
 }
 
+/* Registers, changes or removes a machine, and then lists the register. */
+static int machine(struct cli *cli, const struct options *given)
+{
+        static const char *const texts[] = {"description", "arch", "opsys"};
+        bool removes = options_flag(given, "delete"), makes = options_flag(given, "new"),
+             changes = options_flag(given, "active") || options_flag(given, "inactive");
+        int code;
+
+        for (size_t i = 0; i < COUNT(texts); i++)
+                changes |= options_text(given, texts[i]) != NULL;
+        if ((removes && (changes || makes)) || (!removes && !changes && !makes) ||
+            (options_flag(given, "active") && options_flag(given, "inactive")))
+                return cli_error(
+                        CLI_USAGE,
+                        "drover bank machine: give --delete, or --new, --description, --arch, --opsys, "
+                        "and --active or --inactive");
+
+        ORDER(o, removes ? "unregister" : makes ? "register" : "machine", NULL);
+
+        order_text(&o, "place", given->words[1]);
+        order_text(&o, "why", options_text(given, "description"));
+        order_text(&o, "arch", options_text(given, "arch"));
+        order_text(&o, "opsys", options_text(given, "opsys"));
+        order_text(&o, "state",
+                   options_flag(given, "active")     ? "active"
+                   : options_flag(given, "inactive") ? "inactive"
+                                                     : NULL);
+        code = order_send(cli, &o, "", true);
+        return code ? code : list_machines(cli);
+}
+
+/* A refund of what a job was charged: [ACCOUNT] [AMOUNT], all of it if no amount is given. */
+static int refund_job(struct cli *cli, const char *job, const struct options *given)
+{
+        const char *amount = given->word_count > 2 ? given->words[2] : NULL,
+                   *account = given->word_count > 1 ? given->words[1] : NULL;
+        struct id id;
+        struct err err;
+
+        if (account && !amount && strspn(account, "0123456789") == strlen(account)) {
+                amount = account;
+                account = NULL;
+        }
+
+        ORDER(o, "refund", account);
+
+        if (id_parse(str_of(job), &id, &err) != 0 || id.whole) { /* 7 could be a job of another system */
+                order_text(&o, "job", job);
+        } else if (id.first == id.last) {
+                json_kint(&o.j, "request", (int64_t)id.request);
+                json_kint(&o.j, "member", id.first);
+        } else {
+                o.code = cli_error(CLI_USAGE, "--job: '%s' is not one job", job);
+        }
+        if (amount)
+                order_amount(&o, amount);
+        order_options(&o, given);
+        return order_send(cli, &o, "refunded", false);
+}
+
 static int order(struct cli *cli, const char *op, const char *done, const struct options *given)
 {
         bool lien = strcmp(op, "extend") == 0 || strcmp(op, "release") == 0 || options_text(given, "lien");
@@ -374,6 +474,7 @@ static int order(struct cli *cli, const char *op, const char *done, const struct
 
         ORDER(o, op, lien ? NULL : account);
 
+        order_text(&o, "job", options_text(given, "job"));
         if (lien)
                 order_id(&o, "id", options_text(given, "lien") ? options_text(given, "lien") : account);
         if (strcmp(op, "transfer") == 0)
@@ -449,26 +550,46 @@ static int statement(struct cli *cli, const struct options *given)
 
 /* ---- verbs */
 
+#define USED "for cpus memory gpus place user qos"
+
 static const struct verb {
         const char *name, *op, *done;
         unsigned least, most; /* words after it */
+        const char *words, *options;
+        bool tables; /* it prints a table */
 } verbs[] = {
-        {"account", NULL, NULL, 1, 1},
-        {"balance", NULL, NULL, 0, 1},
-        {"statement", NULL, NULL, 1, 1},
-        {"liens", NULL, NULL, 0, 0},
-        {"quotes", NULL, NULL, 0, 0},
-        {"deposit", "deposit", "deposited", 2, 2},
-        {"withdraw", "withdraw", "withdrawn", 2, 2},
-        {"transfer", "transfer", "transferred", 3, 3},
-        {"allocation", "set", "set; moved", 1, 1},
-        {"quote", "quote", "quoted", 1, 1},
-        {"lien", "lien", "reserved", 1, 2},
-        {"extend", "extend", "reserved more:", 1, 2},
-        {"release", "release", "released; charged", 1, 1},
-        {"charge", "charge", "charged", 0, 2},
-        {"refund", "refund", "refunded", 2, 2},
+        {"account", NULL, NULL, 1, 1, "NAME", "new close description member remove"},
+        {"balance", NULL, NULL, 0, 1, "[NAME]", ""},
+        {"statement", NULL, NULL, 1, 1, "NAME", "start end", true},
+        {"liens", NULL, NULL, 0, 0, "", "", true},
+        {"quotes", NULL, NULL, 0, 0, "", "", true},
+        {"deposit", "deposit", "deposited", 2, 2, "NAME AMOUNT",
+         "start end credit places users allocation reason"},
+        {"withdraw", "withdraw", "withdrawn", 2, 2, "NAME AMOUNT", "allocation reason"},
+        {"transfer", "transfer", "transferred", 3, 3, "FROM TO AMOUNT", "allocation reason"},
+        {"allocation", "set", "set; moved", 1, 1, "NAME --allocation NUMBER",
+         "allocation start end credit reason"},
+        {"quote", "quote", "quoted", 1, 1, "NAME --for TIME", USED " end reason"},
+        {"lien", "lien", "reserved", 1, 2, "NAME [AMOUNT]", USED " end quote job reason"},
+        {"extend", "extend", "reserved more:", 1, 2, "NUMBER [AMOUNT]", USED " end reason"},
+        {"release", "release", "released; charged", 1, 1, "NUMBER", "reason"},
+        {"charge", "charge", "charged", 0, 2, "NAME [AMOUNT], or --lien NUMBER [AMOUNT]",
+         USED " lien job reason"},
+        {"refund", "refund", "refunded", 0, 2, "NAME AMOUNT, or --job JOB [NAME] [AMOUNT]",
+         "job allocation reason"},
+        {"machine", NULL, NULL, 1, 1, "NAME", "new description arch opsys active inactive delete", true},
+        {"machines", NULL, NULL, 0, 0, "", "", true},
 };
+
+/* Options that are not the verb's would be ignored, so they are refused. */
+static int check_options(const struct verb *v, const struct options *o)
+{
+        bool listed = strcmp(v->name, "balance") == 0 && o->word_count == 1;
+        struct buf name BUF_CLEANUP = {0};
+
+        buf_printf(&name, "bank %s%s", v->name, strcmp(v->name, "balance") == 0 && !listed ? " NAME" : "");
+        return cli_check_options(o, buf_z(&name), v->options, v->tables || listed);
+}
 
 static const struct verb *verb_find(const char *word)
 {
@@ -483,21 +604,37 @@ int cmd_bank(struct cli *cli, const struct options *o)
         const struct verb *v = o->word_count ? verb_find(o->words[0]) : NULL;
         size_t words = o->word_count ? o->word_count - 1 : 0;
         bool by_lien = v && strcmp(v->name, "charge") == 0 && options_text(o, "lien");
+        bool is_refund = v && strcmp(v->name, "refund") == 0, by_job = is_refund && options_text(o, "job");
 
-        if (o->word_count == 0)
-                return list_accounts(cli);
+        if (o->word_count == 0) {
+                static const struct verb none = {
+                        .name = "without a subcommand", .options = "", .tables = true};
+
+                return check_options(&none, o) != 0 ? CLI_USAGE : list_accounts(cli);
+        }
         if (!v)
                 return cli_error(CLI_USAGE, "drover bank has no '%s': see drover bank --help", o->words[0]);
         if (words < v->least || words > v->most ||
-            (v->op && strcmp(v->name, "charge") == 0 && !by_lien && words == 0) || (by_lien && words > 1))
-                return cli_error(CLI_USAGE, "drover bank %s: it takes %zu words: see drover bank --help",
-                                 v->name, words);
+            (v->op && strcmp(v->name, "charge") == 0 && !by_lien && words == 0) || (by_lien && words > 1) ||
+            (is_refund && !by_job && words != 2))
+                return cli_error(CLI_USAGE, "write drover bank %s %s: see drover bank --help", v->name,
+                                 v->words);
+        if (check_options(v, o) != 0)
+                return CLI_USAGE;
+        if (strcmp(v->name, "quote") == 0 && !options_text(o, "for"))
+                return cli_error(CLI_USAGE, "drover bank quote: --for TIME is missing");
+        if (by_job)
+                return refund_job(cli, options_text(o, "job"), o);
         if (v->op)
                 return order(cli, v->op, v->done, o);
         if (strcmp(v->name, "account") == 0)
                 return account(cli, o);
         if (strcmp(v->name, "statement") == 0)
                 return statement(cli, o);
+        if (strcmp(v->name, "machine") == 0)
+                return machine(cli, o);
+        if (strcmp(v->name, "machines") == 0)
+                return list_machines(cli);
         if (strcmp(v->name, "balance") == 0)
                 return words ? balance(cli, o->words[1]) : list_accounts(cli);
         return list_reserved(cli, strcmp(v->name, "quotes") == 0);

@@ -12,15 +12,6 @@ static const struct table_column account_columns[] = {{"ACCOUNT", false, true}, 
                                                       {"LATELY", true, false},  {"NOW", true, false},
                                                       {"RUNNING", true, false}, {"WAITING", true, false}};
 
-static double real(struct view v)
-{
-        struct buf text BUF_CLEANUP = {0};
-        double d = 0;
-
-        view_text(v, &text);
-        return str_to_double(buf_view(&text), &d) == 0 ? d : 0;
-}
-
 /* Adds a number with at most `digits` decimals and no trailing zeros. */
 static void priority_add_number(struct table *t, double v, int digits)
 {
@@ -41,8 +32,8 @@ static void priority_add_number(struct table *t, double v, int digits)
 static void add_component(struct table *t, struct view one)
 {
         table_view(t, view_get(one, "name"));
-        priority_add_number(t, real(view_get(one, "points")), 3);
-        priority_add_number(t, real(view_get(one, "value")), 3);
+        priority_add_number(t, view_real(view_get(one, "points")), 3);
+        priority_add_number(t, view_real(view_get(one, "value")), 3);
         table_view(t, view_get(one, "of"));
 }
 
@@ -63,7 +54,7 @@ int cmd_priority(struct cli *cli, const struct options *o)
                 return CLI_OK;
         buf_addz(&out, "account ");
         view_text(view_get(answer.root, "account"), &out);
-        buf_printf(&out, ", %.4g points, ", real(view_get(answer.root, "total")));
+        buf_printf(&out, ", %.4g points, ", view_real(view_get(answer.root, "total")));
         if (view_true(view_get(answer.root, "ahead_more")))
                 buf_addz(&out, "more than ");
         human_count(&out, view_integer(view_get(answer.root, "ahead"), 0), "job before it", "jobs before it");
@@ -80,11 +71,11 @@ static void priority_add_account(struct cli *cli, struct table *t, struct view o
 {
         (void)cli;
         table_view(t, view_get(one, "name"));
-        priority_add_number(t, real(view_get(one, "shares")), 3);
-        table_format(t, "%.1f%%", 100 * real(view_get(one, "part")));
-        priority_add_number(t, real(view_get(one, "usage_s")) / 3600, 2);
-        priority_add_number(t, real(view_get(one, "mean_cpus")), 2);
-        priority_add_number(t, real(view_get(one, "cpus")), 2);
+        priority_add_number(t, view_real(view_get(one, "shares")), 3);
+        table_format(t, "%.1f%%", 100 * view_real(view_get(one, "part")));
+        priority_add_number(t, view_real(view_get(one, "usage_s")) / 3600, 2);
+        priority_add_number(t, view_real(view_get(one, "mean_cpus")), 2);
+        priority_add_number(t, view_real(view_get(one, "cpus")), 2);
         table_view(t, view_get(one, "running"));
         table_view(t, view_get(one, "waiting"));
 }

@@ -1,19 +1,19 @@
-/* drover report: sums of what attempts have used, as text, CSV, JSON, a chart or a page; and the records
- * themselves, as the OGF's Usage Record 2.0 (GFD.204), CSV or JSON lines. */
+/* drover report: sums of what attempts have used, and the bank's bill, as text, CSV, JSON, a chart or a page;
+ * and the records of attempts themselves, as the OGF's Usage Record 2.0 (GFD.204), CSV or JSON lines. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <time.h>
 
+#include "base/format/json.h"
 #include "base/format/xml.h"
 #include "base/system/clock.h"
-#include "base/system/fs.h"
 #include "cli/client/api.h"
-#include "cli/client/session_file.h"
+#include "cli/client/session_batch.h"
+#include "cli/client/session_report.h"
 #include "cli/command/commands.h"
 #include "cli/terminal/human.h"
 
 #define HOUR_MS    3600000.0
-#define REPORT_MAX (64u << 20) /* bytes of a submit's report */
 #define GIB        1073741824.0
 #define JOULES_KWH 3600000.0
 #define COUNT(a)   (sizeof(a) / sizeof((a)[0]))
@@ -50,6 +50,14 @@ enum metric_id {
         WAIT_MEAN,
         WAIT_MAX,
         AMOUNT,
+        FOR_JOBS,
+        FOR_RESERVATIONS,
+        FOR_OTHERS,
+        REFUNDED,
+        DEPOSITED,
+        RECEIVED,
+        SENT,
+        WITHDRAWN,
         REQUESTS,
         JOBS,
         METRICS
@@ -58,6 +66,7 @@ static const struct metric {
         const char *title;
         int digits; /* decimals */
         const char *what;
+        const char *key; /* of a number of the server's that is printed as it is; NULL: it is computed */
 } metrics[METRICS] = {
         [ATTEMPTS] = {"ATTEMPTS", 0, "attempts that have ended"},
         [COMPLETED] = {"COMPLETED", 0, "exited with code 0"},
@@ -77,9 +86,17 @@ static const struct metric {
         [STARTS] = {"STARTED", 0, "jobs that began"},
         [WAIT_MEAN] = {"WAIT_MEAN_S", 1, "seconds from submit to start, in the mean"},
         [WAIT_MAX] = {"WAIT_MAX_S", 1, "the longest of these"},
-        [AMOUNT] = {"AMOUNT", 0, "charged by the bank"},
-        [REQUESTS] = {"REQUESTS", 0, "requests that had the keyword"},
-        [JOBS] = {"JOBS", 0, "their jobs"},
+        [AMOUNT] = {"AMOUNT", 0, "to be paid: all charges, less what was refunded", "amount"},
+        [FOR_JOBS] = {"FOR_JOBS", 0, "charged for jobs", "for_jobs"},
+        [FOR_RESERVATIONS] = {"FOR_RESERVATIONS", 0, "charged for reservations", "for_reservations"},
+        [FOR_OTHERS] = {"FOR_OTHERS", 0, "charged by other systems, or by hand", "for_others"},
+        [REFUNDED] = {"REFUNDED", 0, "given back of charges", "refunded"},
+        [DEPOSITED] = {"DEPOSITED", 0, "deposits", "deposited"},
+        [RECEIVED] = {"RECEIVED", 0, "transferred from other accounts", "received"},
+        [SENT] = {"SENT", 0, "transferred to other accounts", "sent"},
+        [WITHDRAWN] = {"WITHDRAWN", 0, "withdrawn, or left over in allocations that have ended", "withdrawn"},
+        [REQUESTS] = {"REQUESTS", 0, "requests that had the keyword", "requests"},
+        [JOBS] = {"JOBS", 0, "their jobs", "jobs"},
 };
 
 static double metric_of(struct view g, enum metric_id m)
@@ -103,12 +120,8 @@ static double metric_of(struct view g, enum metric_id m)
         case STARTS: return sum_of(g, "first_starts");
         case WAIT_MEAN: return ratio(sum_of(g, "wait_ms"), sum_of(g, "first_starts")) / 1000;
         case WAIT_MAX: return sum_of(g, "wait_max_ms") / 1000;
-        case AMOUNT: return sum_of(g, "amount");
-        case REQUESTS: return sum_of(g, "requests");
-        case JOBS: return sum_of(g, "jobs");
-        case METRICS: break;
+        default: return sum_of(g, metrics[m].key);
         }
-        return 0;
 }
 
 /* Appends a hint about a resource that users request too much of, if there is one. */
@@ -144,7 +157,11 @@ static const struct kind {
          {CPUS_H, ATTEMPTS, COMPLETED, FAILED, LOST, SUCCESS, CPU_PART, WAIT_MEAN, ENERGY_KWH},
          9,
          false},
-        {"bank", "account,month", {AMOUNT, CPUS_H, GPUS_H, ENERGY_KWH, ATTEMPTS}, 5, false},
+        {"bank",
+         "account,month",
+         {AMOUNT, FOR_JOBS, FOR_RESERVATIONS, FOR_OTHERS, REFUNDED, DEPOSITED, RECEIVED, SENT, WITHDRAWN},
+         9,
+         false},
         {"keywords", "keyword", {REQUESTS, JOBS}, 2, false},
 };
 /* In the order of the server's columns, also where it has some of them only. */
@@ -156,9 +173,15 @@ struct report {
         struct table_column columns[TABLE_COLUMNS_MAX];
         const char *keys[COUNT(by_names)];
         char titles[COUNT(by_names)][16];
-        size_t key_count;
+        size_t key_count,
+                period_count; /* the bill's last columns, FROM and TO: in CSV, or where they are named */
         int64_t from_ms, to_ms;
 };
+
+static bool is_bill(const struct report *r)
+{
+        return strcmp(r->kind->name, "bank") == 0;
+}
 
 static bool is_by(const char *by, const char *name)
 {
@@ -170,7 +193,7 @@ static bool is_by(const char *by, const char *name)
         return false;
 }
 
-static void columns_make(struct report *r)
+static void columns_make(struct report *r, bool csv)
 {
         size_t n = 0;
 
@@ -188,8 +211,34 @@ static void columns_make(struct report *r)
                 r->columns[n++] = (struct table_column){metrics[r->kind->shown[i]].title, true};
         if (r->kind->hints)
                 r->columns[n++] = (struct table_column){"HINT", false, true};
+        if (is_bill(r)) {
+                r->period_count = 2;
+                r->columns[n++] = (struct table_column){.title = "FROM", .extra = !csv};
+                r->columns[n++] = (struct table_column){.title = "TO", .extra = !csv};
+        }
 }
 
+static void day_print(struct buf *out, int64_t at_ms)
+{
+        time_t s = (time_t)(at_ms / 1000);
+        struct tm tm = {0};
+        char text[32];
+
+        gmtime_r(&s, &tm);
+        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+        buf_addz(out, text);
+}
+
+static void period_print(struct buf *out, const struct report *r)
+{
+        buf_addz(out, "From ");
+        day_print(out, r->from_ms);
+        buf_addz(out, " to ");
+        day_print(out, r->to_ms);
+        buf_char(out, '.');
+}
+
+/* Without those of the period. */
 static size_t columns_count(const struct report *r)
 {
         return r->key_count + r->kind->count + r->kind->hints;
@@ -206,9 +255,15 @@ static void cell_print(struct buf *out, const struct report *r, struct view g, s
                 m = &metrics[r->kind->shown[column - r->key_count]];
                 if (m == &metrics[ENERGY_KWH] && metric_of(g, ENERGY_KWH) == 0) /* nothing has measured it */
                         return;
-                buf_printf(out, "%.*f", m->digits, metric_of(g, r->kind->shown[column - r->key_count]));
-        } else {
+                if (m->key)
+                        view_text(view_get(g, m->key), out);
+                else
+                        buf_printf(out, "%.*f", m->digits,
+                                   metric_of(g, r->kind->shown[column - r->key_count]));
+        } else if (column < columns_count(r)) {
                 hint_print(out, g);
+        } else {
+                day_print(out, column == columns_count(r) ? r->from_ms : r->to_ms);
         }
 }
 
@@ -217,27 +272,33 @@ static void cell_print(struct buf *out, const struct report *r, struct view g, s
 static int print_table(struct cli *cli, const struct report *r, struct view groups, bool csv)
 {
         struct table t TABLE_CLEANUP = {0};
-        struct buf none BUF_CLEANUP = {0};
+        struct buf text BUF_CLEANUP = {0};
+        size_t count = columns_count(r) + r->period_count;
         struct view g;
         int code;
 
         cli->form.csv |= csv;
-        code = cli_table(cli, &t, r->columns, (unsigned)columns_count(r));
+        code = cli_table(cli, &t, r->columns, (unsigned)count);
         if (code != 0)
                 return code;
         for (size_t at = 0; view_next(groups, &at, &g);)
-                for (size_t i = 0; i < columns_count(r); i++) {
-                        struct buf text BUF_CLEANUP = {0};
-
+                for (size_t i = 0; i < count; i++) {
+                        buf_reset(&text);
                         cell_print(&text, r, g, i);
                         table_text(&t, buf_view(&text));
                 }
-        if (table_rows(&t) > 0 || !cli_plain(cli)) {
+        buf_reset(&text);
+        if (table_rows(&t) > 0 || !cli_plain(cli))
                 cli_print_table(cli, &t);
-        } else {
-                buf_printf(&none, "nothing %s in that time\n",
-                           strcmp(r->kind->name, "keywords") == 0 ? "was submitted" : "has ended");
-                cli_print(&none);
+        else
+                buf_printf(&text, "nothing %s in that time\n",
+                           strcmp(r->kind->name, "keywords") == 0 ? "was submitted"
+                           : is_bill(r)                           ? "has moved"
+                                                                  : "has ended");
+        if (cli_plain(cli)) {
+                period_print(&text, r);
+                buf_char(&text, '\n');
+                cli_print(&text);
         }
         return CLI_OK;
 }
@@ -251,11 +312,15 @@ static void key_print(struct buf *out, const struct report *r, struct view g)
         }
 }
 
-/* Prints a bar for each group, for the first number of the report. */
+#define CHART_LEFT  200
+#define CHART_WIDTH 420
+
+/* Prints a bar for each group, for the first number of the report: to the right of zero, or for a negative
+ * number, as of an account that got back more than it was charged, to its left. */
 static void chart_print(struct buf *out, const struct report *r, struct view groups)
 {
         const struct metric *m = &metrics[r->kind->shown[0]];
-        double most = 0;
+        double most = 0, least = 0, scale, zero;
         size_t n = 0;
         struct view g;
 
@@ -263,7 +328,10 @@ static void chart_print(struct buf *out, const struct report *r, struct view gro
                 double v = metric_of(g, r->kind->shown[0]);
 
                 most = v > most ? v : most;
+                least = v < least ? v : least;
         }
+        scale = most > least ? CHART_WIDTH / (most - least) : 0;
+        zero = CHART_LEFT - scale * least;
         buf_printf(out,
                    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"720\" height=\"%zu\" "
                    "font-family=\"sans-serif\" font-size=\"12\">\n<title>%s: %s</title>\n",
@@ -272,33 +340,23 @@ static void chart_print(struct buf *out, const struct report *r, struct view gro
         for (size_t at = 0; view_next(groups, &at, &g); n++) {
                 struct buf key BUF_CLEANUP = {0};
                 double v = metric_of(g, r->kind->shown[0]);
+                double left = v < 0 ? zero + scale * v : zero, right = v < 0 ? zero : zero + scale * v;
 
                 key_print(&key, r, g);
                 buf_printf(out, "<text x=\"192\" y=\"%zu\" text-anchor=\"end\">", 24 * n + 18);
                 xml_escape(out, buf_view(&key));
                 buf_printf(out,
-                           "</text><rect x=\"200\" y=\"%zu\" width=\"%.1f\" height=\"16\" fill=\"#4477aa\"/>",
-                           24 * n + 5, most > 0 ? 420 * v / most : 0);
-                buf_printf(out, "<text x=\"%.1f\" y=\"%zu\">%.*f</text>\n",
-                           205 + (most > 0 ? 420 * v / most : 0), 24 * n + 18, m->digits, v);
+                           "</text><rect x=\"%.1f\" y=\"%zu\" width=\"%.1f\" height=\"16\" fill=\"%s\"/>",
+                           left, 24 * n + 5, right - left, v < 0 ? "#cc6677" : "#4477aa");
+                buf_printf(out, "<text x=\"%.1f\" y=\"%zu\">%.*f</text>\n", right + 5, 24 * n + 18, m->digits,
+                           v);
         }
         buf_printf(out, "<text x=\"200\" y=\"%zu\">%s: %s</text>\n</svg>\n", 24 * n + 20, m->title, m->what);
 }
 
-static void day_print(struct buf *out, int64_t at_ms)
-{
-        time_t s = (time_t)(at_ms / 1000);
-        struct tm tm = {0};
-        char text[32];
-
-        gmtime_r(&s, &tm);
-        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-        buf_addz(out, text);
-}
-
 static void page_print(struct buf *out, const struct report *r, struct view groups)
 {
-        double sums[10] = {0};
+        int64_t sums[10] = {0};
         struct view g;
 
         buf_printf(out,
@@ -306,12 +364,10 @@ static void page_print(struct buf *out, const struct report *r, struct view grou
                    "%s</title>\n"
                    "<style>body{font-family:sans-serif;margin:2em}table{border-collapse:collapse}"
                    "td,th{border-bottom:1px solid #ccc;padding:.3em .8em;text-align:left}"
-                   ".n{text-align:right}</style></head>\n<body><h1>%s by %s</h1>\n<p>From ",
+                   ".n{text-align:right}</style></head>\n<body><h1>%s by %s</h1>\n<p>",
                    r->kind->name, r->kind->name, r->by);
-        day_print(out, r->from_ms);
-        buf_addz(out, " to ");
-        day_print(out, r->to_ms);
-        buf_addz(out, ".</p>\n<table><tr>");
+        period_print(out, r);
+        buf_addz(out, "</p>\n<table><tr>");
         for (size_t i = 0; i < columns_count(r); i++)
                 buf_printf(out, "<th%s>%s</th>", r->columns[i].right ? " class=\"n\"" : "",
                            r->columns[i].title);
@@ -327,14 +383,14 @@ static void page_print(struct buf *out, const struct report *r, struct view grou
                         buf_addz(out, "</td>");
                 }
                 for (size_t i = 0; i < r->kind->count; i++)
-                        sums[i] += metric_of(g, r->kind->shown[i]);
+                        if (metrics[r->kind->shown[i]].key)
+                                sums[i] += view_integer(view_get(g, metrics[r->kind->shown[i]].key), 0);
                 buf_addz(out, "</tr>\n");
         }
-        if (r->key_count && strcmp(r->kind->name, "bank") == 0) {
+        if (r->key_count && is_bill(r)) {
                 buf_printf(out, "<tr><th colspan=\"%zu\">Sum</th>", r->key_count);
                 for (size_t i = 0; i < r->kind->count; i++)
-                        buf_printf(out, "<th class=\"n\">%.*f</th>", metrics[r->kind->shown[i]].digits,
-                                   sums[i]);
+                        buf_printf(out, "<th class=\"n\">%lld</th>", (long long)sums[i]);
                 buf_addz(out, "</tr>\n");
         }
         buf_addz(out, "</table>\n<dl>");
@@ -356,13 +412,31 @@ struct records {
                 server; /* of usage records: the server's uuid, which makes their ids unique in the world */
 };
 
-static const struct table_column record_columns[] = {
-        {"request"},           {"job"},           {"attempt"},    {"owner"},
-        {"account"},           {"agent"},         {"queue"},      {"outcome"},
-        {"exit_code"},         {"submitted_ms"},  {"started_ms"}, {"ended_ms"},
-        {"cpu_user_ms"},       {"cpu_system_ms"}, {"cpus"},       {"memory_mib"},
-        {"memory_peak_bytes"}, {"amount"},        {"gpus"},       {"bytes_in"},
-        {"bytes_out"},         {"energy_uj"}};
+static const struct table_column record_columns[] = {{"request"},
+                                                     {"job"},
+                                                     {"attempt"},
+                                                     {"starts"},
+                                                     {"owner"},
+                                                     {"account"},
+                                                     {"agent"},
+                                                     {"queue"},
+                                                     {"outcome"},
+                                                     {"exit_code"},
+                                                     {"exit_signal"},
+                                                     {"submitted_ms"},
+                                                     {"started_ms"},
+                                                     {"ended_ms"},
+                                                     {"cpu_user_ms"},
+                                                     {"cpu_system_ms"},
+                                                     {"cpus"},
+                                                     {"memory_mib"},
+                                                     {"memory_peak_bytes"},
+                                                     {"amount"},
+                                                     {"reservation"},
+                                                     {"gpus"},
+                                                     {"bytes_in"},
+                                                     {"bytes_out"},
+                                                     {"energy_uj"}};
 
 static void duration_print(struct buf *out, const char *tag, const char *more, double ms)
 {
@@ -388,6 +462,23 @@ static void instant_print(struct buf *out, const char *tag, struct view v)
         buf_printf(out, "<urf:%s>", tag);
         day_print(out, view_integer(v, 0));
         buf_printf(out, "</urf:%s>", tag);
+}
+
+/* A value that GFD.204 has no element for, in a namespace of its own. */
+static void own_element_print(struct buf *out, const char *tag, struct view v)
+{
+        if (view_integer(v, 0) > 0)
+                buf_printf(out, "<drover:%s>%lld</drover:%s>", tag, (long long)view_integer(v, 0), tag);
+}
+
+/* A job that died by a signal has the exit status that a shell gives it. */
+static void exit_status_print(struct buf *out, struct view u)
+{
+        if (view_there(view_get(u, "exit_signal")))
+                buf_printf(out, "<urf:ExitStatus>%lld</urf:ExitStatus>",
+                           128 + (long long)view_integer(view_get(u, "exit_signal"), 0));
+        else
+                element_print(out, "ExitStatus", view_get(u, "exit_code"));
 }
 
 /* The blocks are in the order of GFD.204. */
@@ -416,7 +507,7 @@ static void ur_print(struct buf *out, struct str server, struct view u)
         instant_print(out, "StartTime", view_get(u, started > 0 ? "started_ms" : "ended_ms"));
         instant_print(out, "EndTime", view_get(u, "ended_ms"));
         element_print(out, "Processors", view_get(u, "cpus"));
-        element_print(out, "ExitStatus", view_get(u, "exit_code"));
+        exit_status_print(out, u);
         element_print(out, "Charge", view_get(u, "amount"));
         buf_printf(out,
                    "</urf:ComputeUsageBlock><urf:JobUsageBlock><urf:GlobalJobId>" STR_FMT
@@ -437,7 +528,14 @@ static void ur_print(struct buf *out, struct str server, struct view u)
         buf_addz(out, "</urf:MemoryUsageBlock><urf:NetworkUsageBlock>");
         element_print(out, "NetworkInboundUsed", view_get(u, "bytes_in"));
         element_print(out, "NetworkOutboundUsed", view_get(u, "bytes_out"));
-        buf_addz(out, "</urf:NetworkUsageBlock></urf:UsageRecord>\n");
+        buf_addz(out, "</urf:NetworkUsageBlock>");
+        if (sum_of(u, "gpus") > 0 || sum_of(u, "energy_uj") > 0) {
+                buf_addz(out, "<drover:UsageBlock>");
+                own_element_print(out, "Gpus", view_get(u, "gpus"));
+                own_element_print(out, "EnergyMicrojoules", view_get(u, "energy_uj"));
+                buf_addz(out, "</drover:UsageBlock>");
+        }
+        buf_addz(out, "</urf:UsageRecord>\n");
 }
 
 static void json_line_print(struct buf *out, struct view u)
@@ -490,7 +588,8 @@ static int print_records(struct cli *cli, struct buf *path, const char *form)
         code = cli_table(cli, &r.table, record_columns, COUNT(record_columns));
         if (r.form == RECORDS_UR)
                 buf_addz(&r.out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urf:UsageRecords "
-                                 "xmlns:urf=\"http://schema.ogf.org/urf/2013/04/urf\">\n");
+                                 "xmlns:urf=\"http://schema.ogf.org/urf/2013/04/urf\" "
+                                 "xmlns:drover=\"urn:drover:usage\">\n");
         if (code == 0 && r.form == RECORDS_UR) {
                 struct api_answer answer API_ANSWER_CLEANUP = {0};
 
@@ -517,6 +616,18 @@ static int print_records(struct cli *cli, struct buf *path, const char *form)
 
 /* ---- the command */
 
+/* Moves the time to the first of its month, in UTC as the server's months are. */
+static int64_t month_begin(int64_t at_ms)
+{
+        time_t s = (time_t)(at_ms / 1000);
+        struct tm tm = {0};
+
+        gmtime_r(&s, &tm);
+        tm.tm_mday = 1;
+        tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
+        return (int64_t)timegm(&tm) * 1000;
+}
+
 static int path_make(struct buf *path, const struct options *o, struct report *r)
 {
         char number[24];
@@ -524,6 +635,9 @@ static int path_make(struct buf *path, const struct options *o, struct report *r
 
         r->to_ms = clock_wall_ms() + 1000;
         r->from_ms = r->to_ms - 30 * 86400000ll;
+        if (r->kind &&
+            (is_bill(r) || is_by(r->by, "month"))) /* a part of a month would be taken for all of it */
+                r->from_ms = month_begin(r->from_ms);
         code = cli_time(o, "from", &r->from_ms);
         if (code == 0)
                 code = cli_time(o, "to", &r->to_ms);
@@ -555,48 +669,58 @@ static int print_report(struct cli *cli, const struct report *r, struct view gro
         return CLI_OK;
 }
 
-static const char *const states[] = {"idle", "running", "held", "completed", "removed"};
+static void report_print_json(const struct session_file *s, struct str text, struct str requests)
+{
+        struct buf out BUF_CLEANUP = {0};
+        struct json j = {.out = &out};
+
+        json_open(&j, '{');
+        json_kstr(&j, "file", buf_view(&s->file));
+        json_kstr(&j, "folder", buf_view(&s->folder));
+        json_key(&j, "report");
+        if (text.n)
+                json_str(&j, text);
+        else
+                json_null(&j);
+        json_key(&j, "requests");
+        json_open(&j, '[');
+        buf_str(&out, requests);
+        json_close(&j, ']');
+        json_close(&j, '}');
+        buf_char(&out, '\n');
+        cli_print(&out);
+}
 
 /* What the submit wrote, and what has become of the jobs since, if the server answers. */
 static int report_session(struct cli *cli, const char *path)
 {
         struct session_file s SESSION_FILE_CLEANUP = {0};
-        struct buf report BUF_CLEANUP = {0}, text BUF_CLEANUP = {0}, ids BUF_CLEANUP = {0};
+        struct buf text BUF_CLEANUP = {0}, ids BUF_CLEANUP = {0}, now BUF_CLEANUP = {0};
         int code = session_file_read(path, &s);
         struct err err = {""};
         bool gone = false;
 
         if (code != 0)
                 return code;
-        if (s.report.n && s.report.p[0] != '/')
-                buf_printf(&report, "%s/", buf_z(&s.folder));
-        buf_str(&report, buf_view(&s.report));
         if (!s.own)
                 return cli_error(CLI_USAGE,
                                  "%s belongs to another user, and the report that it names is not read",
                                  path);
-        if (s.report.n == 0)
-                cli_note("a submit of this description leaves no report");
-        else if (fs_read(AT_FDCWD, buf_z(&report), REPORT_MAX, &text, &err) != 0)
+        if (session_report_read(&s, &text, &err) != 0)
                 cli_note("%s", err.text);
-        else
+        if (!cli->json)
                 cli_print(&text);
         code = session_file_use(cli, &s, false, &ids, &gone);
-        for (size_t i = 0; i < s.count && code == 0; i++) {
-                struct api_answer answer API_ANSWER_CLEANUP = {0};
-                struct buf call BUF_CLEANUP = {0}, line BUF_CLEANUP = {0};
-
-                buf_printf(&call, "/v1/requests/%llu", (unsigned long long)s.requests[i].id);
-                code = api_get(cli, buf_z(&call), &answer);
-                if (code != 0)
-                        break;
-                buf_printf(&line, "\nrequest %llu now:", (unsigned long long)s.requests[i].id);
-                for (size_t k = 0; k < COUNT(states); k++)
-                        buf_printf(&line, "%s %lld %s", k ? "," : "",
-                                   (long long)view_integer(view_get(answer.root, states[k]), 0), states[k]);
-                buf_printf(&line, "; %lld of the completed failed\n",
-                           (long long)view_integer(view_get(answer.root, "failed"), 0));
-                cli_print(&line);
+        if (code == 0)
+                session_batch_note(cli, path, &s);
+        if (code == 0)
+                code = cli->json ? session_report_json(cli, &s, &now) : session_report_text(cli, &s, &now);
+        if (cli->json) {
+                report_print_json(&s, buf_view(&text), buf_view(&now));
+        } else {
+                if (code == 0)
+                        session_report_write(&s, buf_view(&now));
+                cli_print(&now);
         }
         return code;
 }
@@ -610,8 +734,10 @@ int cmd_report(struct cli *cli, const struct options *o)
                    *session = options_row(o->command, STR("session")) ? options_text(o, "session") : NULL;
         int code;
 
-        if (session && o->word_count == 0)
+        if (session && o->word_count == 0) {
+                cli->json |= form && strcmp(form, "json") == 0;
                 return report_session(cli, session);
+        }
         if (session || o->word_count == 0)
                 return cli_error(CLI_USAGE,
                                  "give one of usage, wait, efficiency, sites, bank, keywords and records, or "
@@ -629,12 +755,14 @@ int cmd_report(struct cli *cli, const struct options *o)
                                  "'%s' is none of usage, wait, efficiency, sites, bank, keywords and records",
                                  o->words[0]);
         r.by = options_text(o, "by") ? options_text(o, "by") : r.kind->by;
-        buf_addz(&path, strcmp(r.kind->name, "keywords") == 0 ? "/v1/usage/keywords" : "/v1/usage");
+        buf_addz(&path, strcmp(r.kind->name, "keywords") == 0 ? "/v1/usage/keywords"
+                        : strcmp(r.kind->name, "bank") == 0   ? "/v1/bank/bill"
+                                                              : "/v1/usage");
         code = path_make(&path, o, &r);
         if (code != 0)
                 return code;
         api_query(&path, "by", str_of(r.by));
-        columns_make(&r);
+        columns_make(&r, cli->form.csv || (form && strcmp(form, "csv") == 0));
         if (form && strcmp(form, "json") == 0)
                 cli->json = true;
         code = api_get(cli, buf_z(&path), &answer);

@@ -295,16 +295,24 @@ static int reservation_make(struct cli *cli, const struct options *o)
 
 int cmd_reserve(struct cli *cli, const struct options *o)
 {
+        static const char making[] = "queue where group nodes cpus memory from for every until users groups "
+                                     "account maintenance evict reason dry-run";
         const char *word = o->word_count ? o->words[0] : NULL;
+        bool lists = word && strcmp(word, "list") == 0 && o->word_count == 1;
+        bool shows = word && strcmp(word, "show") == 0 && o->word_count == 2;
+        bool ends = word && strcmp(word, "end") == 0 && o->word_count == 2;
+        struct buf name BUF_CLEANUP = {0};
 
-        if (!word)
-                return reservation_make(cli, o);
-        if (strcmp(word, "list") == 0 && o->word_count == 1)
+        if (word && !lists && !shows && !ends)
+                return cli_error(
+                        CLI_USAGE,
+                        "drover reserve has list, show NUMBER and end NUMBER: see drover reserve --help");
+        buf_printf(&name, "reserve %s", word ? word : "without a subcommand");
+        if (cli_check_options(o, buf_z(&name), word ? "" : making, lists) != 0)
+                return CLI_USAGE;
+        if (lists)
                 return list(cli);
-        if (strcmp(word, "show") == 0 && o->word_count == 2)
+        if (shows)
                 return reservation_show(cli, o->words[1]);
-        if (strcmp(word, "end") == 0 && o->word_count == 2)
-                return reservation_end(cli, o->words[1]);
-        return cli_error(CLI_USAGE,
-                         "drover reserve has list, show NUMBER and end NUMBER: see drover reserve --help");
+        return ends ? reservation_end(cli, o->words[1]) : reservation_make(cli, o);
 }

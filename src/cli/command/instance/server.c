@@ -5,6 +5,7 @@
 #include "cli/client/api.h"
 #include "cli/command/commands.h"
 #include "cli/terminal/human.h"
+#include "cli/terminal/table.h"
 
 static void print_mirror(struct buf *out, struct view root)
 {
@@ -42,6 +43,40 @@ static void print_mirror(struct buf *out, struct view root)
         }
 }
 
+static const struct table_column backend_columns[] = {{"BACK END", false, true},
+                                                      {"STATE", false, false},
+                                                      {"JOBS", true, false},
+                                                      {"SERVER", false, true},
+                                                      {"WHY", false, true, .wraps = true}};
+
+static void print_backends(struct cli *cli, struct view backends)
+{
+        struct table t TABLE_CLEANUP = {0};
+        struct view one;
+        size_t at = 0;
+
+        table_init(&t, backend_columns, sizeof(backend_columns) / sizeof(backend_columns[0]));
+        while (view_next(backends, &at, &one)) {
+                struct view state = view_get(one, "state"), why = view_get(one, "why");
+
+                table_view(&t, view_get(one, "name"));
+                table_view(&t, state);
+                if (view_is(state, "unreachable") || view_is(state, "failed"))
+                        table_paint(&t, TABLE_RED);
+                else if (!view_is(state, "connected"))
+                        table_paint(&t, TABLE_YELLOW);
+                table_view(&t, view_get(one, "jobs"));
+                table_view(&t, view_get(one, "server"));
+                if (view_there(why))
+                        table_view(&t, why);
+                else
+                        table_text(&t, STR(""));
+                table_end_row(&t);
+        }
+        if (table_rows(&t) > 0)
+                cli_print_table(cli, &t);
+}
+
 static int print_status(struct cli *cli, struct api_answer *a)
 {
         struct buf out BUF_CLEANUP = {0};
@@ -59,6 +94,7 @@ static int print_status(struct cli *cli, struct api_answer *a)
         else
                 buf_addz(&out, "No other server stands in for it.\n");
         cli_print(&out);
+        print_backends(cli, view_get(root, "backends"));
         return CLI_OK;
 }
 

@@ -70,14 +70,44 @@ static void show_row(struct info *i, const struct ad *ad)
         }
 }
 
+/* Returns an ad of what --output names, each under its text; the caller frees it. */
+static struct ad *project(struct info *i, const struct ad *ad)
+{
+        struct ad *some = ad_new(i->symbols);
+
+        for (size_t k = 0; k < i->shown_count; k++) {
+                struct str title = str_of(i->columns[k].title);
+                symbol name = symbols_intern(i->symbols, title);
+                struct buf text BUF_CLEANUP = {0};
+                struct value v;
+
+                eval_expr(&i->ev, i->shown[k], ad, NULL, &v);
+                value_print(&text, &v);
+                if (v.type == VALUE_STRING)
+                        ad_set_string(some, name, v.string);
+                else if (ad_set_text(some, name, buf_view(&text), NULL) != 0)
+                        ad_set_undefined(some, name); /* it is too long for an expression */
+                ad_set_spelling(some, name, symbols_spelling(i->symbols, name, title));
+        }
+        return some;
+}
+
+static void show_json(struct info *i, const struct ad *ad)
+{
+        struct ad *some = i->shown ? project(i, ad) : NULL;
+
+        if (i->found > 1)
+                buf_addz(&i->json, ",\n");
+        ad_print_json(&i->json, some ? some : ad, false);
+        ad_free(some);
+}
+
 static void show_ad(struct info *i, const struct ad *ad)
 {
         struct buf out BUF_CLEANUP = {0};
 
         if (i->as_json) {
-                if (i->found > 1)
-                        buf_addz(&i->json, ",\n");
-                ad_print_json(&i->json, ad, false);
+                show_json(i, ad);
         } else if (i->shown) {
                 show_row(i, ad);
         } else {
@@ -172,6 +202,34 @@ static int info_ask(struct info *i, const char *condition)
         return code;
 }
 
+/* Moves the text before the next comma that is outside of brackets, strings and quoted names (or all of it)
+ * from *rest to *ret. As in expr_text_from_old, a backslash counts before a quote that does not end the text.
+ */
+static void cut_expr(struct str *rest, struct str *ret)
+{
+        char within = '\0';
+        size_t i = 0, depth = 0;
+
+        for (; i < rest->n; i++) {
+                char c = rest->p[i];
+
+                if (within == '"' && c == '\\' && i + 2 < rest->n && rest->p[i + 1] == '"')
+                        i++;
+                else if (within)
+                        within = c == within ? '\0' : within;
+                else if (c == '"' || c == '\'')
+                        within = c;
+                else if (c == '(' || c == '[' || c == '{')
+                        depth++;
+                else if (c == ')' || c == ']' || c == '}')
+                        depth -= depth > 0;
+                else if (c == ',' && depth == 0)
+                        break;
+        }
+        *ret = str_head(*rest, i);
+        *rest = str_skip(*rest, i < rest->n ? i + 1 : i);
+}
+
 static int read_shown(struct info *i, const char *names)
 {
         struct str rest = str_of(names), one;
@@ -182,10 +240,11 @@ static int read_shown(struct info *i, const char *names)
         i->shown = mem_array(NULL, TABLE_COLUMNS_MAX, sizeof(struct expr *));
         i->columns = mem_array(NULL, TABLE_COLUMNS_MAX, sizeof(*i->columns));
         i->titles = mem_array(NULL, rest.n + TABLE_COLUMNS_MAX + 1, 1);
-        for (; rest.n && str_cut(&rest, ',', &one); n++) {
+        for (; rest.n; n++) {
                 struct buf text BUF_CLEANUP = {0};
                 struct err err = {""};
 
+                cut_expr(&rest, &one);
                 one = str_trim(one);
                 expr_text_from_old(one, &text);
                 if (n == TABLE_COLUMNS_MAX)

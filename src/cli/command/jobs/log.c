@@ -114,6 +114,17 @@ static void trace_clear(struct trace *t, enum step first)
         }
 }
 
+/* The code of a job that is held because its account cannot pay for it. */
+#define HOLD_BANK 1003
+
+/* The log has no events of their own for the balance check, at the submit, and for the quotes, with the query
+ * of the schedulers. That a bank was asked is known from what came of it: a lien, or that the job is held. */
+static void trace_asked_bank(struct trace *t)
+{
+        t->steps[BALANCE].at_ms = t->steps[SUBMITTED].at_ms;
+        t->steps[QUOTED].at_ms = t->steps[ASKED].at_ms;
+}
+
 static void trace_bank(struct trace *t, struct view event)
 {
         struct buf text BUF_CLEANUP = {0};
@@ -121,8 +132,7 @@ static void trace_bank(struct trace *t, struct view event)
         view_text(view_get(event, "text"), &text);
         if (str_starts(buf_view(&text), STR("lien"))) {
                 trace_set(t, RESERVED, event, buf_z(&text));
-                if (!t->steps[BALANCE].text.n)
-                        buf_addz(&t->steps[BALANCE].text, "the bank is on");
+                trace_asked_bank(t);
         } else {
                 trace_set(t, WITHDRAWN, event, buf_z(&text));
         }
@@ -142,7 +152,6 @@ static void trace_reservation(struct trace *t, struct view event)
         } else {
                 trace_clear(t, ASKED);
                 trace_set(t, ASKED, event, "");
-                trace_set(t, QUOTED, event, "");
                 trace_set(t, CHOSEN, event, buf_z(&text));
         }
 }
@@ -165,7 +174,7 @@ static void trace_event(struct trace *t, struct view event)
 
         if (view_is(what, "submitted")) {
                 trace_set(t, SUBMITTED, event, "");
-                for (enum step i = BALANCE; t->which == PLAIN && i <= ARRIVED; i++)
+                for (enum step i = QUEUED; t->which == PLAIN && i <= ARRIVED; i++)
                         trace_set(t, i, event, "");
         } else if (view_is(what, "reservation")) {
                 trace_reservation(t, event);
@@ -178,6 +187,8 @@ static void trace_event(struct trace *t, struct view event)
                 trace_set(t, MATCHED, event, buf_z(&place));
         } else if (view_is(what, "bank")) {
                 trace_bank(t, event);
+        } else if (view_is(what, "held") && view_integer(view_get(event, "code"), 0) == HOLD_BANK) {
+                trace_asked_bank(t);
         } else if (view_is(what, "accepted")) {
                 trace_set(t, HANDED, event, "");
         } else if (view_is(what, "started") && !t->steps[HANDED].at_ms) {

@@ -60,7 +60,7 @@ static void range_deinit(struct range *r)
 
 static void count_cell(struct table *t, int64_t n, enum table_colour colour)
 {
-        table_format(t, "%lld", (long long)n);
+        table_integer(t, n);
         table_paint(t, n ? colour : TABLE_DIM);
 }
 
@@ -281,13 +281,13 @@ static bool wants_failed(const struct options *o)
 }
 
 /* Failed jobs are in the history. */
-static void build_failed(const struct options *o, struct str ids, struct buf *path)
+static void build_failed(const struct options *o, struct str ids, struct str owner, struct buf *path)
 {
         struct buf constraint BUF_CLEANUP = {0};
 
         buf_addz(path, "/v1/history");
         api_query(path, "id", ids);
-        api_query(path, "owner", str_of(options_text(o, "owner")));
+        api_query(path, "owner", owner);
         buf_addz(&constraint, "JobStatus =?= 4 && (ExitSignal isnt undefined || (ExitCode ?: 0) != 0)");
         if (options_text(o, "constraint")) {
                 buf_addz(&constraint, " && (");
@@ -297,20 +297,41 @@ static void build_failed(const struct options *o, struct str ids, struct buf *pa
         api_query(path, "constraint", buf_view(&constraint));
 }
 
-static int build_path(const struct options *o, bool jobs, struct buf *path)
+/* Gives the owner to list; empty: everybody. */
+static int read_owner(struct cli *cli, const struct options *o, struct buf *out)
 {
-        struct buf ids BUF_CLEANUP = {0}, constraint BUF_CLEANUP = {0};
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        int code;
+
+        if (!options_flag(o, "mine")) {
+                if (options_text(o, "owner"))
+                        buf_addz(out, options_text(o, "owner"));
+                return 0;
+        }
+        if (options_text(o, "owner"))
+                return cli_error(CLI_USAGE, "--mine and --owner exclude each other");
+        code = api_get(cli, "/v1/server", &answer);
+        if (code == 0)
+                view_text(view_get(answer.root, "you"), out);
+        return code;
+}
+
+static int build_path(struct cli *cli, const struct options *o, bool jobs, struct buf *path)
+{
+        struct buf ids BUF_CLEANUP = {0}, constraint BUF_CLEANUP = {0}, owner BUF_CLEANUP = {0};
         int code = jobs_ids(o->words, o->word_count, &ids);
 
+        if (code == 0)
+                code = read_owner(cli, o, &owner);
         if (code != 0)
                 return code;
         if (wants_failed(o)) {
-                build_failed(o, buf_view(&ids), path);
+                build_failed(o, buf_view(&ids), buf_view(&owner), path);
                 return 0;
         }
         buf_addz(path, jobs ? "/v1/jobs" : "/v1/requests");
         api_query(path, "id", buf_view(&ids));
-        api_query(path, "owner", str_of(options_text(o, "owner")));
+        api_query(path, "owner", buf_view(&owner));
         api_query(path, "state", str_of(options_text(o, "state")));
         expr_text_from_old(str_of(options_text(o, "constraint")), &constraint);
         api_query(path, "constraint", buf_view(&constraint));
@@ -347,7 +368,7 @@ int cmd_queue(struct cli *cli, const struct options *o)
                     options_text(o, "state") || options_text(o, "constraint");
         struct listing l = {.cli = cli};
         struct buf path BUF_CLEANUP = {0};
-        int code = build_path(o, jobs, &path);
+        int code = build_path(cli, o, jobs, &path);
 
         if (code != 0)
                 return code;

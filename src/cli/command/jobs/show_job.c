@@ -134,21 +134,12 @@ static void add_asked(struct page *p)
         add_line(p, "asked for", &text);
 }
 
-static double real(struct view v)
-{
-        struct buf text BUF_CLEANUP = {0};
-        double d = 0;
-
-        view_text(v, &text);
-        return str_to_double(buf_view(&text), &d) == 0 ? d : 0;
-}
-
 static void add_used(struct page *p)
 {
         struct buf text BUF_CLEANUP = {0};
-        double cpu = real(view_get(p->ad, "RemoteUserCpu")) + real(view_get(p->ad, "RemoteSysCpu")),
-               wall = real(view_get(p->ad, "RemoteWallClockTime")),
-               joules = real(view_get(p->ad, "EnergyJoules"));
+        double cpu = view_real(view_get(p->ad, "RemoteUserCpu")) + view_real(view_get(p->ad, "RemoteSysCpu")),
+               wall = view_real(view_get(p->ad, "RemoteWallClockTime")),
+               joules = view_real(view_get(p->ad, "EnergyJoules"));
         struct view resident = view_get(p->ad, "ResidentSetSize");
 
         if (view_integer(p->row.starts, 0) == 0 || !view_there(p->row.started_ms))

@@ -11,11 +11,13 @@
 #include "cli/client/api.h"
 #include "cli/client/jobs.h"
 #include "cli/client/output.h"
+#include "cli/client/session_batch.h"
 #include "cli/command/commands.h"
 #include "cli/command/jobs/wait.h"
 #include "cli/terminal/human.h"
 
 #define POLL_MS       30000
+#define NOTE_MS       3000 /* between two looks for ids of batch jobs */
 #define PAUSE_MS      100  /* after an answer without a change */
 #define LINE_MS       5000 /* between two lines, if stderr is not a terminal */
 #define AWAY_FIRST_MS 100
@@ -488,8 +490,20 @@ static int own_requests(struct cli *cli, struct buf *out)
         return 0;
 }
 
+void wait_note_session(void *arg)
+{
+        struct session_file s SESSION_FILE_CLEANUP = {0};
+        struct wait_session *w = arg;
+
+        if (!w->path || clock_boot_ms() < w->next_ms || session_file_read(w->path, &s) != 0)
+                return;
+        session_batch_note(w->cli, w->path, &s);
+        w->next_ms = clock_boot_ms() + NOTE_MS;
+}
+
 int cmd_wait(struct cli *cli, const struct options *o)
 {
+        struct wait_session session = {cli, options_text(o, "session"), 0};
         struct buf ids BUF_CLEANUP = {0};
         int code = o->word_count ? jobs_ids(o->words, o->word_count, &ids) : own_requests(cli, &ids);
 
@@ -504,6 +518,8 @@ int cmd_wait(struct cli *cli, const struct options *o)
         return wait_for_jobs(cli, &(struct wait){.ids = buf_z(&ids),
                                                  .timeout_s = options_number(o, "timeout", -1),
                                                  .quiet = options_flag(o, "quiet"),
+                                                 .changed = wait_note_session,
+                                                 .arg = &session,
                                                  .ignore_held = options_flag(o, "ignore-held"),
                                                  .fail_fast = options_flag(o, "fail-fast")});
 }

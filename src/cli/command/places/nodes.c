@@ -122,6 +122,22 @@ static void print_time(struct buf *out, const char *what, struct view at_ms)
 
 /* ---- the plan */
 
+/* Appends ", each of which fetches files there for 3:10; they end in about 1:02:00". */
+static void print_times(struct buf *out, struct view w)
+{
+        int64_t fetch_ms = view_integer(view_get(w, "fetch_ms"), 0),
+                lasts_ms = view_integer(view_get(w, "lasts_ms"), 0);
+
+        if (fetch_ms >= 1000) {
+                buf_addz(out, ", each of which fetches files there for ");
+                human_duration(out, fetch_ms);
+        }
+        if (lasts_ms) {
+                buf_addz(out, "; they end in about ");
+                human_duration(out, lasts_ms);
+        }
+}
+
 /* Appends "2 of cloud/small for 40 jobs (7.0 and others of ann@local)". */
 static void print_wish(struct buf *out, struct view w)
 {
@@ -140,6 +156,7 @@ static void print_wish(struct buf *out, struct view w)
                            (long long)view_integer(view_get(w, "job"), 0));
                 view_text(view_get(w, "owner"), out);
         }
+        print_times(out, w);
         buf_char(out, '\n');
 }
 

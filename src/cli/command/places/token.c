@@ -38,7 +38,7 @@ static int make_token(struct cli *cli, const struct options *o, bool agent)
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct buf body BUF_CLEANUP = {0}, out BUF_CLEANUP = {0}, when BUF_CLEANUP = {0};
         struct json j = {.out = &body};
-        static const char *const ceiling[] = {"owners", "tags", "labels"};
+        static const char *const ceiling[] = {"owners", "tags", "labels", "most", NULL};
         int64_t expires_s = options_number(o, "expires", 1);
         int64_t uses = options_number(o, "uses", 1);
         int code;
@@ -47,7 +47,7 @@ static int make_token(struct cli *cli, const struct options *o, bool agent)
                 return cli_error(CLI_USAGE, "what is the agent called? drover token agent --name NAME");
         if (agent && options_text(o, "role"))
                 return cli_error(CLI_USAGE, "--role is for user tokens");
-        for (size_t i = 0; i < 3; i++)
+        for (size_t i = 0; ceiling[i]; i++)
                 if (!agent && options_text(o, ceiling[i]))
                         return cli_error(CLI_USAGE, "--%s is for tokens of agents", ceiling[i]);
         if (uses < 1 || expires_s < 1)
@@ -61,7 +61,7 @@ static int make_token(struct cli *cli, const struct options *o, bool agent)
                 json_kint(&j, "uses", uses);
         if (options_flag(o, "expires"))
                 json_kint(&j, "expires_s", expires_s);
-        for (size_t i = 0; i < 3; i++)
+        for (size_t i = 0; ceiling[i]; i++)
                 if (options_text(o, ceiling[i]))
                         json_kstrz(&j, ceiling[i], options_text(o, ceiling[i]));
         if (options_text(o, "role"))

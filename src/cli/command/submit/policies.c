@@ -17,15 +17,6 @@ struct place {
         int64_t turn;
 };
 
-static double number(struct view v)
-{
-        struct buf text BUF_CLEANUP = {0};
-        double d = 0;
-
-        view_text(v, &text);
-        return str_to_double(buf_view(&text), &d) == 0 ? d : 0;
-}
-
 static int before(const void *x, const void *y)
 {
         const struct place *a = x, *b = y;
@@ -48,7 +39,7 @@ static size_t find_places(struct view quote, struct place **ret)
                         continue;
                 MEM_GROW(*ret, cap, n + 1);
                 (*ret)[n++] = (struct place){.place = one,
-                                             .rank = number(view_get(one, "rank")),
+                                             .rank = view_real(view_get(one, "rank")),
                                              .turn = view_integer(view_get(one, "turn"), 0)};
         }
         return n;
@@ -89,7 +80,7 @@ void policies_show(struct view quote, struct buf *out)
                 table_text(&t, str_eq(buf_view(&own), name) ? STR("yes") : STR("-"));
                 for (size_t i = 0; i < n; i++)
                         places[i].cost =
-                                number(view_get(view_get(places[i].place, "policies"), buf_z(&policy)));
+                                view_real(view_get(view_get(places[i].place, "policies"), buf_z(&policy)));
                 if (n > 1)
                         qsort(places, n, sizeof(*places), before);
                 add_places(&t, places, n);

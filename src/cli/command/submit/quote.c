@@ -103,6 +103,30 @@ static void add_price(struct buf *out, struct view price, int64_t jobs)
         buf_char(out, '\n');
 }
 
+/* Adds what the bank would reserve, and whether the account that pays has as much. */
+static void add_credits(struct buf *out, struct view quote)
+{
+        int64_t credits = view_integer(view_get(quote, "credits"), 0),
+                available = view_integer(view_get(quote, "available"), 0);
+        struct view account = view_get(quote, "account");
+
+        if (view_there(view_get(quote, "unquoted"))) {
+                view_text(view_get(quote, "unquoted"), out);
+                buf_char(out, '\n');
+        }
+        if (!view_there(view_get(quote, "credits")))
+                return;
+        buf_printf(out, "the bank would reserve %lld credits", (long long)credits);
+        if (view_there(account)) {
+                buf_addz(out, " of ");
+                view_text(account, out);
+                buf_printf(out, ", which has %lld to spend", (long long)available);
+                if (available < credits)
+                        buf_addz(out, ": that is not enough for all jobs at a time");
+        }
+        buf_char(out, '\n');
+}
+
 static void show_quote(struct cli *cli, struct view quote)
 {
         struct buf out BUF_CLEANUP = {0};
@@ -140,9 +164,7 @@ static void show_quote(struct cli *cli, struct view quote)
                 human_bytes(&out, view_integer(view_get(quote, "bytes_moved"), 0));
                 buf_addz(&out, " would be moved, at ");
                 add_price(&out, view_get(quote, "price"), jobs);
-                if (view_there(view_get(quote, "credits")))
-                        buf_printf(&out, "the bank would reserve %lld credits\n",
-                                   (long long)view_integer(view_get(quote, "credits"), 0));
+                add_credits(&out, quote);
         }
         cost_unsized_line(&out, places);
         cost_error_line(&out, view_get(quote, "eta_error"));

@@ -7,6 +7,7 @@
 #include "cli/client/session_file.h"
 #include "cli/client/submit.h"
 #include "cli/command/commands.h"
+#include "cli/terminal/human.h"
 
 static int read_appended(const struct options *o, struct edit *e)
 {
@@ -62,6 +63,26 @@ static int add_to_session(const char *path, const struct api_answer *answer)
         return session_file_write(path, &s);
 }
 
+/* Held jobs have not failed: somebody who asks for the failed ones may not know of them. */
+static void tell_of_held(struct cli *cli, uint64_t request)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct buf path BUF_CLEANUP = {0}, count BUF_CLEANUP = {0};
+        int64_t held;
+
+        buf_printf(&path, "/v1/requests/%llu", (unsigned long long)request);
+        if (api_call(cli, &(struct api_request){.path = buf_z(&path)}, &answer, NULL) != 0)
+                return;
+        held = view_integer(view_get(answer.root, "held"), 0);
+        if (held == 0)
+                return;
+        human_count(&count, held, "job", "jobs");
+        cli_note("%s of request %llu %s held, and not submitted again: `drover why %llu` says why, `drover "
+                 "release %llu` lets %s run",
+                 buf_z(&count), (unsigned long long)request, held == 1 ? "is" : "are",
+                 (unsigned long long)request, (unsigned long long)request, held == 1 ? "it" : "them");
+}
+
 int cmd_resubmit(struct cli *cli, const struct options *o)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
@@ -78,6 +99,8 @@ int cmd_resubmit(struct cli *cli, const struct options *o)
                 write_body(o, &id, &e, &body);
                 buf_printf(&path, "/v1/requests/%llu/resubmit", (unsigned long long)id.request);
                 code = api_post(cli, buf_z(&path), buf_view(&body), &answer);
+                if (options_flag(o, "failed") && id.whole)
+                        tell_of_held(cli, id.request);
         }
         edit_deinit(&e);
         if (code == 0 && options_text(o, "session"))

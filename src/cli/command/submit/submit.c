@@ -5,7 +5,8 @@
 
 #include "cli/client/agent.h"
 #include "cli/client/one_line.h"
-#include "cli/client/session_file.h"
+#include "cli/client/queue_choice.h"
+#include "cli/client/session_report.h"
 #include "cli/client/submit.h"
 #include "cli/client/sums_files.h"
 #include "cli/command/commands.h"
@@ -37,7 +38,8 @@ static int simulate(struct submit *s)
 }
 
 /* Writes the report and the session file. The request exists even if they cannot be written. */
-static void leave_files(struct submit *s, const struct options *o, const struct api_answer *answer)
+static void leave_files(struct submit *s, const struct options *o, const struct api_answer *answer,
+                        struct buf *ret_session)
 {
         const char *session = options_text(o, "session");
         struct buf path BUF_CLEANUP = {0}, report BUF_CLEANUP = {0};
@@ -47,20 +49,25 @@ static void leave_files(struct submit *s, const struct options *o, const struct 
                 sums_files_report(s, &report);
                 sums_files_session(s, &path);
         }
-        if (session || path.n)
-                session_file_leave(s->cli, session ? session : buf_z(&path), answer, s->file,
+        buf_addz(ret_session, session ? session : buf_z(&path));
+        if (ret_session->n)
+                session_file_leave(s->cli, buf_z(ret_session), answer, s->file,
                                    report.n ? buf_z(&report) : NULL);
 }
 
 static int submit_checked(struct submit *s, const struct options *o)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
-        struct buf out BUF_CLEANUP = {0}, id BUF_CLEANUP = {0};
-        int code = s->sums.simulate ? simulate(s) : submit_send(s, &answer);
+        struct buf out BUF_CLEANUP = {0}, id BUF_CLEANUP = {0}, session BUF_CLEANUP = {0};
+        struct wait_session noted;
+        int code;
 
+        if (s->language == SUBMIT_SUMS || s->language == SUBMIT_RDL)
+                queue_choice_ask(s, &s->queues);
+        code = s->sums.simulate ? simulate(s) : submit_send(s, &answer);
         if (code != 0 || s->sums.simulate)
                 return code;
-        leave_files(s, o, &answer);
+        leave_files(s, o, &answer, &session);
         view_text(view_get(answer.root, "id"), &id);
         if (s->cli->json) {
                 buf_str(&out, answer.root.text);
@@ -72,9 +79,15 @@ static int submit_checked(struct submit *s, const struct options *o)
         cli_print(&out);
         if (!options_flag(o, "wait"))
                 return CLI_OK;
-        return wait_for_jobs(s->cli, &(struct wait){.ids = buf_z(&id),
+        noted = (struct wait_session){s->cli, session.n ? buf_z(&session) : NULL, 0};
+        code = wait_for_jobs(s->cli, &(struct wait){.ids = buf_z(&id),
                                                     .timeout_s = options_number(o, "timeout", -1),
+                                                    .changed = wait_note_session,
+                                                    .arg = &noted,
                                                     .quiet = s->cli->json});
+        if (session.n)
+                session_report_keep(s->cli, buf_z(&session));
+        return code;
 }
 
 /* ---- --dry-run */
