@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bank/bank.h"
 #include "core/lifecycle/draft.h"
 #include "core/lifecycle/lots.h"
 #include "core/lifecycle/reservations.h"
@@ -15,7 +16,7 @@ static void add_attribute(struct submission_part *p, const char *name, const cha
 
 /* Numbers that are borrowed by the submission until it was given to the core. */
 struct texts {
-        char memory[32], priority[32], depends[64], reservation[24], size[8], duration[8];
+        char memory[32], priority[32], depends[64], reservation[24], quote[24], size[8], duration[8];
         struct buf items, files, edges;
 };
 
@@ -259,9 +260,54 @@ static void name_reservation(struct game *g, struct game_draft *x)
         }
 }
 
-/* The draft names a reservation that has ended while it was loaded: then it is refused, as it should be. */
-static bool reservation_has_ended(struct game *g, const struct game_draft *x)
+struct quote_choice {
+        struct game *g;
+        const struct submission *s;
+        uint64_t id;
+        unsigned seen;
+};
+
+/* Whether the account may pay for the first part: its group's, or else its owner's. */
+static bool pays(const struct bank_account *a, const struct submission *s)
 {
+        const struct submission_part *p = &s->parts[0];
+
+        for (size_t i = 0; i < p->attribute_count; i++)
+                if (str_eqz(p->attributes[i].name, "AcctGroup"))
+                        return str_search(p->attributes[i].text, str_of(a->name)) == 1;
+        return str_eqz(s->owner, a->name);
+}
+
+static void choose_quote(void *arg, const struct bank_quote *q)
+{
+        struct quote_choice *x = arg;
+
+        if (q->used || (!pays(q->account, x->s) && !game_chance(x->g, 5)))
+                return;
+        if (game_below(x->g, ++x->seen) == 0)
+                x->id = q->id;
+}
+
+static void name_quote(struct game *g, struct game_draft *x)
+{
+        struct quote_choice choice = {.g = g, .s = &x->s};
+
+        if (!g->bank || !game_chance(g, 70))
+                return;
+        bank_quotes_each(core_bank(sim_world_core(g->world)), choose_quote, &choice);
+        if (!choice.id)
+                return;
+        snprintf(x->t.quote, sizeof(x->t.quote), "%" PRIu64, choice.id);
+        for (size_t i = 0; i < x->s.part_count; i++)
+                add_attribute(&x->s.parts[i], "BankQuote", x->t.quote);
+}
+
+/* The draft names a reservation that has ended while it was loaded, or a quote that is another account's, or
+ * used or over by now: then it is refused, as it should be. */
+static bool may_be_refused(struct game *g, const struct game_draft *x)
+{
+        if (x->t.quote[0])
+                return true;
         if (!x->t.reservation[0])
                 return false;
         for (const struct advance *a = core_reserved_first(sim_world_core(g->world)); a; a = a->next)
@@ -320,6 +366,7 @@ static void describe(struct game *g, struct game_draft *x)
                 fill_meta(g, &x->s);
         else if (!has_gangs(&x->s))
                 name_reservation(g, x);
+        name_quote(g, x);
 }
 
 void game_user_submit(struct game *g)
@@ -334,15 +381,16 @@ void game_user_submit(struct game *g)
         describe(g, x);
         if (!g->draft && game_chance(g, 40)) {
                 r = core_draft_new(core, &x->s, CORE_DRAFT_SUBMIT, &x->draft, &err);
-                g->draft = x;
+                g->draft = r ? NULL : x;
         } else {
                 r = core_submit(core, &x->s, false, &id, &existing, &err);
                 if (!r)
                         sim_world_answer(g->world, id);
-                draft_free(x);
         }
-        if (r)
+        if (r && !may_be_refused(g, x))
                 sim_world_violation(g->world, "a submit was refused: %s", err.text);
+        if (g->draft != x)
+                draft_free(x);
 }
 
 void game_user_draft(struct game *g)
@@ -360,7 +408,7 @@ void game_user_draft(struct game *g)
                 return;
         if (!r)
                 r = core_draft_submit(x->draft, &id, &existing, &err);
-        if (r && !reservation_has_ended(g, x))
+        if (r && !may_be_refused(g, x))
                 sim_world_violation(g->world, "a submit was refused: %s", err.text);
         else if (!r)
                 sim_world_answer(g->world, id);
@@ -482,26 +530,50 @@ void game_user_bank_begin(struct game *g)
                 sim_world_commit(g->world);
 }
 
+/* Registers a machine, makes it active or inactive, or removes it: jobs that cost something go to others
+ * meanwhile, or wait. */
+static void order_machine(struct game *g)
+{
+        static const enum bank_op ops[] = {BANK_REGISTER, BANK_MACHINE, BANK_UNREGISTER};
+
+        order_bank(g, (struct bank_order){.op = ops[game_below(g, 3)],
+                                          .place = str_of(g->agents[game_below(g, GAME_AGENTS)].name),
+                                          .activity = (enum bank_activity)game_below(g, BANK_ACTIVITIES)});
+}
+
 void game_user_bank(struct game *g)
 {
         static const enum bank_op ops[] = {BANK_DEPOSIT, BANK_DEPOSIT, BANK_WITHDRAW, BANK_TRANSFER,
                                            BANK_SET,     BANK_LIEN,    BANK_EXTEND,   BANK_RELEASE,
-                                           BANK_CHARGE,  BANK_REFUND};
-        struct bank_order o = {.op = ops[game_below(g, 10)],
+                                           BANK_CHARGE,  BANK_REFUND,  BANK_QUOTE,    BANK_QUOTE,
+                                           BANK_QUOTE,   BANK_QUOTE,   BANK_CLOSE,    BANK_OPEN};
+        struct bank_order o = {.op = ops[game_below(g, sizeof(ops) / sizeof(ops[0]))],
                                .account = str_of(accounts[game_below(g, ACCOUNTS)]),
                                .to = str_of(accounts[game_below(g, ACCOUNTS)]),
                                .amount = game_below(g, 900)};
 
         for (size_t i = 0; g->draining && i < ACCOUNTS; i++)
+                order_bank(g, (struct bank_order){.op = BANK_OPEN, .account = str_of(accounts[i])});
+        for (size_t i = 0; g->draining && i < ACCOUNTS; i++)
                 order_bank(g, (struct bank_order){.op = BANK_DEPOSIT,
                                                   .account = str_of(accounts[i]),
                                                   .amount = 1000000000000});
+        for (size_t i = 0; g->draining && i < GAME_AGENTS; i++)
+                order_bank(g, (struct bank_order){.op = BANK_UNREGISTER, .place = str_of(g->agents[i].name)});
         if (g->draining)
                 return;
+        if (game_chance(g, 20)) {
+                order_machine(g);
+                return;
+        }
         if (game_chance(g, 40))
                 o.id = game_below(g, 100);
-        if (game_chance(g, 30))
-                o.end_ms = sim_world_now(g->world) + game_below(g, 3000);
+        if (o.op == BANK_QUOTE || game_chance(g, 30))
+                o.end_ms = sim_world_now(g->world) + 1 + game_below(g, o.op == BANK_QUOTE ? 30000 : 3000);
+        if (o.op == BANK_QUOTE) {
+                o.duration_ms = 1000 + game_below(g, 5000);
+                o.cpus = 1 + game_below(g, 6);
+        }
         order_bank(g, o);
 }
 
