@@ -3,15 +3,16 @@
 import {h, svg, clean, number, badge, jobState, progress} from "./dom.js";
 import {get, query} from "./api.js";
 
-const JOBS_MAX = 5000, DRAWN_MAX = 250, BOX = {w: 132, h: 40, x: 22, y: 46};
+const JOBS_MAX = 5000, LINKS_MAX = 1000000, DRAWN_MAX = 250, BENDS_MAX = 2000, BOX = {w: 132, h: 40, x: 22, y: 46};
 const WORST = ["failed", "held", "running", "removed", "idle", "waiting", "completed"];
 const SIGNS = {completed: "✓", failed: "✗", held: "!", running: "▶", removed: "–", idle: "○", waiting: "◌"};
 
-function members(text) {
+/** The numbers of "1,3-5"; null: they are more than `most`. */
+function members(text, most) {
     const out = [];
     for (const part of text.split(",")) {
         const [from, to] = part.split("-").map(Number);
-        for (let i = from; i <= (to ?? from); i++) out.push(i);
+        for (let i = from; i <= (to ?? from); i++) if (out.push(i) > most) return null;
     }
     return out;
 }
@@ -22,9 +23,10 @@ const plainState = j => {
     return ["matched", "staging", "suspended", "vacating"].includes(s) ? "running" : s;
 };
 
-/** Nodes with their jobs, and links between nodes. */
+/** Nodes with their jobs, and links between nodes; null: there are more links than a browser has time for. */
 function build(jobs, edges) {
     const nodes = new Map(), of = new Map();
+    let left = LINKS_MAX;
     for (const j of jobs) {
         const name = j.ad?.DAGNodeName ?? String(j.member);
         if (!nodes.has(name)) nodes.set(name, {name, jobs: [], level: 0, parents: new Set(), children: new Set()});
@@ -34,8 +36,10 @@ function build(jobs, edges) {
     for (const edge of edges.split(";")) {
         const m = /^\s*([0-9,-]+)\s*>\s*([0-9,-]+)/.exec(edge);
         if (!m) continue;
-        for (const p of members(m[1]))
-            for (const c of members(m[2])) {
+        const parents = members(m[1], left), children = parents && members(m[2], left);
+        if (!children || (left -= Math.max(parents.length * children.length, parents.length + children.length)) < 0) return null;
+        for (const p of parents)
+            for (const c of children) {
                 const a = of.get(p), b = of.get(c);
                 if (a && b && a !== b) {
                     a.children.add(b);
@@ -58,29 +62,52 @@ function build(jobs, edges) {
     return [...nodes.values()];
 }
 
+/** Gives each node the links from its parents. A link that passes levels has a bend in each of them, where it goes between the
+ *  boxes; if there are too many of these, there are none. Returns the bends. */
+function bends(nodes) {
+    const passed = nodes.reduce((sum, n) => sum + [...n.parents].reduce((s, p) => s + n.level - p.level - 1, 0), 0), all = [];
+    for (const n of nodes)
+        n.links = [...n.parents].map(from => {
+            const via = [];
+            for (let level = from.level + 1; level < n.level && passed <= BENDS_MAX; level++)
+                via.push({level, links: [{from: via[via.length - 1] || from, via: []}]});
+            all.push(...via);
+            return {from, via};
+        });
+    return all;
+}
+
 function levelsOf(nodes) {
-    const levels = [];
+    const levels = [], above = link => link.via[link.via.length - 1] || link.from;
     for (const n of nodes) (levels[n.level] ||= []).push(n);
     for (let l = 1; l < levels.length; l++) { // below the middle of what they wait for
         levels[l - 1]?.forEach((n, i) => { n.at = i; });
-        const mean = n => [...n.parents].reduce((sum, p) => sum + (p.at || 0), 0) / (n.parents.size || 1);
+        const mean = n => n.links.reduce((sum, link) => sum + (above(link).at || 0), 0) / (n.links.length || 1);
         levels[l]?.sort((a, b) => mean(a) - mean(b));
     }
     return levels;
 }
 
 function draw(levels) {
-    const widest = Math.max(...levels.map(l => l.length));
-    const width = widest * (BOX.w + BOX.x) + BOX.x, height = levels.length * (BOX.h + BOX.y) - BOX.y + 2 * BOX.x;
+    const span = n => (n.jobs ? BOX.w : 0) + BOX.x, long = level => level.reduce((sum, n) => sum + span(n), 0);
+    const width = Math.max(...levels.map(long)) + BOX.x, height = levels.length * (BOX.h + BOX.y) - BOX.y + 2 * BOX.x;
     const lines = svg("g", {class: "edges"}), boxes = svg("g", {});
-    levels.forEach((level, l) => level.forEach((n, i) => {
-        n.x = (width - level.length * (BOX.w + BOX.x) + BOX.x) / 2 + i * (BOX.w + BOX.x);
-        n.y = BOX.x + l * (BOX.h + BOX.y);
-    }));
-    for (const n of levels.flat()) {
-        for (const p of n.parents) {
-            const x1 = p.x + BOX.w / 2, y1 = p.y + BOX.h, x2 = n.x + BOX.w / 2, y2 = n.y, middle = (y1 + y2) / 2;
-            lines.append(svg("path", {d: `M${x1} ${y1} C${x1} ${middle} ${x2} ${middle} ${x2} ${y2}`}));
+    levels.forEach((level, l) => {
+        let x = (width - long(level) + BOX.x) / 2;
+        for (const n of level) {
+            [n.x, n.y, n.middle] = [x, BOX.x + l * (BOX.h + BOX.y), x + (span(n) - BOX.x) / 2];
+            x += span(n);
+        }
+    });
+    for (const n of levels.flat().filter(n => n.jobs)) {
+        for (const {from, via} of n.links) {
+            let d = `M${from.middle} ${from.y + BOX.h}`, last = from;
+            for (const to of [...via, n]) {
+                const half = (last.y + BOX.h + to.y) / 2;
+                d += ` C${last.middle} ${half} ${to.middle} ${half} ${to.middle} ${to.y}${to === n ? "" : ` v${BOX.h}`}`;
+                last = to;
+            }
+            lines.append(svg("path", {d}));
         }
         const name = clean(n.name), label = name.length > 14 ? `${name.slice(0, 13)}…` : name;
         boxes.append(svg("a", {href: `#/jobs/${n.jobs[n.jobs.length - 1].id}`, "aria-label": `${name}: ${n.state}`}, svg("title", {}, `${name}: ${n.state}, ${n.jobs.length} ${n.jobs.length === 1 ? "job" : "jobs"}`),
@@ -99,16 +126,18 @@ function levelLines(levels) {
 }
 
 export async function graph(place, page, id, edges, count) {
-    if (count > JOBS_MAX) {
-        if (!place.firstChild) place.append(h("h2", {}, "Graph"), h("p", {}, `The graph has ${number(count)} jobs: `, h("span", {class: "code"}, `drover dag show ${id}`), " draws it."));
-        return;
-    }
+    const tooLarge = what => {
+        if (!place.firstChild) place.append(h("h2", {}, "Graph"), h("p", {}, `The graph has ${what}: `, h("span", {class: "code"}, `drover dag show ${id}`), " draws it."));
+    };
+    if (count > JOBS_MAX) return tooLarge(`${number(count)} jobs`);
     const got = await get(query("/v1/jobs", {id, all: "1", attributes: "DAGNodeName", limit: JOBS_MAX}), page.signal);
-    const nodes = build(got.jobs, edges), levels = levelsOf(nodes);
+    const nodes = build(got.jobs, edges);
+    if (!nodes) return tooLarge(`more than ${number(LINKS_MAX)} links`);
+    const between = bends(nodes), drawn = nodes.length <= DRAWN_MAX, levels = levelsOf(drawn ? [...nodes, ...between] : nodes);
     const old = place.querySelector(".dag-box"), at = old ? [old.scrollLeft, old.scrollTop] : null;
     const focused = old?.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
     const key = h("p", {class: "key"}, WORST.filter(s => nodes.some(n => n.state === s)).map(s => [badge(s, `${number(nodes.filter(n => n.state === s).length)} ${s}`), " "]));
-    const box = h("div", {class: "dag-box", tabindex: "0", role: "region", "aria-label": "Graph"}, nodes.length > DRAWN_MAX ? levelLines(levels) : draw(levels));
+    const box = h("div", {class: "dag-box", tabindex: "0", role: "region", "aria-label": "Graph"}, drawn ? draw(levels) : levelLines(levels));
     place.replaceChildren(h("h2", {}, "Graph"), key, box);
     [box.scrollLeft, box.scrollTop] = at || [(box.scrollWidth - box.clientWidth) / 2, 0];
     if (focused) box.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();

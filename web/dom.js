@@ -113,7 +113,7 @@ export function progress(parts, total) {
 
 /** Name and value beside each other: facts(["Owner", "ann"], …). Rows without a value are left out. */
 export function facts(...rows) {
-    return h("dl", {class: "facts"}, rows.filter(r => r && r[1] !== null && r[1] !== undefined && r[1] !== "").map(
+    return h("dl", {class: "facts"}, rows.filter(r => r && ![null, undefined, false, ""].includes(r[1])).map(
         ([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 }
 

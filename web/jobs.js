@@ -5,8 +5,6 @@ import {table} from "./table.js";
 import {actions} from "./actions.js";
 import {pager} from "./requests.js";
 
-const PAGE = 100;
-
 function where(j) {
     if (j.unreachable) return [badge("unreachable", "unreachable"), " ", said(j.agent)];
     return j.agent ? said(`${j.queue}@${j.agent}`) : "–";
@@ -56,7 +54,7 @@ export function jobList(page, filter, {history = false} = {}) {
     }
 
     async function load(cursor) {
-        const got = await page.guarded(() => get(query(history ? "/v1/history" : "/v1/jobs", {...filter, limit: PAGE, [history ? "before" : "after"]: cursor}), page.signal));
+        const got = await page.guarded(() => get(query(history ? "/v1/history" : "/v1/jobs", {...filter, limit: pages.size, [history ? "before" : "after"]: cursor}), page.signal));
         if (!got) return;
         rows = got.jobs;
         list.update(rows);
@@ -64,7 +62,7 @@ export function jobList(page, filter, {history = false} = {}) {
     }
     showMarks();
     if (!history)
-        page.live(() => load(pages.here), {changed: c => !c || rows.length < PAGE || rows.some(j => c.has(j.request))});
+        page.live(() => load(pages.here), {changed: c => !c || rows.length < pages.size || rows.some(j => c.has(j.request))});
     page.every(5000, () => list.draw());
     return {element, load: () => pages.reset()};
 }

@@ -70,9 +70,9 @@ async function heldProblems(signal) {
 }
 
 export async function overview(root, page) {
-    const problems = h("ul", {class: "problems"}), tiles = h("div", {class: "tiles"}), charts = h("div", {class: "charts"});
+    const problems = h("ul", {class: "problems"}), tiles = h("div", {class: "tiles"}), charts = h("div", {class: "charts"}), decisions = h("p", {class: "small", id: "decisions"});
     const span = h("select", {id: "span", onchange: () => draw()}, SPANS.map(([ms, words]) => h("option", {value: ms}, words)));
-    root.append(h("h1", {}, "Overview"), h("section", {"aria-label": "Problems"}, h("h2", {}, "Problems"), problems), tiles, h("section", {"aria-label": "Over time"}, h("div", {class: "bar"}, h("h2", {}, "Over time"), h("label", {for: "span", class: "small"}, "show the"), span), charts));
+    root.append(h("h1", {}, "Overview"), h("section", {"aria-label": "Problems"}, h("h2", {}, "Problems"), problems), tiles, h("section", {"aria-label": "Over time"}, h("div", {class: "bar"}, h("h2", {}, "Over time"), h("label", {for: "span", class: "small"}, "show the"), span), charts, decisions));
 
     function tile(state, n, words, href) {
         return h("a", {class: "tile", href}, h("span", {class: "big"}, number(n)), badge(state, words));
@@ -92,7 +92,9 @@ export async function overview(root, page) {
 
     function draw() {
         if (charts.querySelector("details[open]")) return; // somebody reads it
-        const shown = points(Number(span.value));
+        const shown = points(Number(span.value)), [a, b] = samples.slice(-2);
+        const rate = b && b.matched >= a.matched ? 1000 * (b.matched - a.matched) / Math.max(1, b.at_ms - a.at_ms) : null;
+        decisions.textContent = rate === null ? "" : `Decisions in the last half minute: ${number(Math.round(10 * rate) / 10)} a second.`;
         charts.replaceChildren(chart("Jobs in the queue", shown, [["idle", "idle"], ["running", "running"], ["held", "held"]]),
             chart("Jobs a minute", shown, [["submitted", "submitted"], ["matched", "matched"], ["ended", "ended"]]),
             chart("Error of expected starts, seconds", shown, [["error", "median"]]));

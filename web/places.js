@@ -1,6 +1,6 @@
 // Agents and their queues: state, load, what they run; drain and resume for operators and admins.
 import {h, said, badge, when, number, bytes, ask, note} from "./dom.js";
-import {get, change} from "./api.js";
+import {get, change, query} from "./api.js";
 import {table} from "./table.js";
 
 function stateOf(a, node) {
@@ -27,11 +27,17 @@ function queueLine(q) {
         q.unreachable || q.closed ? h("span", {class: "small"}, said(q.unreachable || q.closed)) : null);
 }
 
+/** The number of its jobs, which leads to them. */
+function runs(a) {
+    if (!a.running) return "0";
+    return h("a", {href: query("#/jobs", {state: "running", constraint: `split(RemoteHost, "@")[1] == "${a.name}"`}), "aria-label": `${a.running} running at ${a.name}`}, number(a.running));
+}
+
 export async function places(root, page) {
     const list = table({caption: "Places, those with problems first", empty: "No agent has joined. “drover agent” on a machine with a token of “drover token agent” adds one.", key: r => r.agent.name, columns: [
         {title: "Agent", class: "id", cell: r => [said(r.agent.name), r.agent.hostname && r.agent.hostname !== r.agent.name ? h("div", {class: "small"}, said(r.agent.hostname)) : null], sort: r => r.agent.name},
         {title: "State", cell: r => [badge(r.state), h("div", {class: "small"}, r.state === "away" ? ["last heard of ", when(r.agent.seen_ms)] : r.agent.drained ? said(r.agent.drained) : r.node?.reason ? said(r.node.reason) : null)], sort: r => r.state},
-        {title: "Runs", class: "number", cell: r => number(r.agent.running), sort: r => r.agent.running},
+        {title: "Runs", class: "number", cell: r => runs(r.agent), sort: r => r.agent.running},
         {title: "Completed", class: "number", cell: r => number(r.agent.completed), sort: r => r.agent.completed},
         {title: "Queues", class: "wide", cell: r => h("ul", {class: "queues"}, r.agent.queues.map(queueLine))},
         ...page.isOperator ? [{title: "Change", cell: r => r.agent.revoked || !r.agent.state ? "–" : r.agent.drained

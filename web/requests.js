@@ -6,7 +6,8 @@ import {actions} from "./actions.js";
 import {jobList} from "./jobs.js";
 import {graph} from "./dag.js";
 
-const PAGE = 100;
+const SIZES = [100, 1000, 10000]; // rows of a page
+let size = SIZES[0]; // what was chosen last, for all listings
 
 export function counts(r) {
     const waiting = r.waiting || 0;
@@ -27,19 +28,21 @@ export function pager(load) {
     const back = h("button", {type: "button", onclick: () => go(passed.pop())}, "‹ Back");
     const on = h("button", {type: "button", onclick: () => { passed.push(here); go(next); }}, "Next ›");
     const words = h("span", {class: "small", role: "status"});
-    const element = h("nav", {class: "pager", "aria-label": "Pages"}, back, words, on);
+    const rows = h("select", {"aria-label": "Rows of a page", onchange: () => { size = Number(rows.value); passed.length = 0; go(null); }},
+        SIZES.map(n => h("option", {value: n, selected: n === size}, `${number(n)} rows`)));
+    const element = h("nav", {class: "pager", "aria-label": "Pages"}, back, words, on, rows);
 
     function go(cursor) {
         here = cursor ?? null;
         return load(here);
     }
-    return {element, get here() { return here; },
+    return {element, get here() { return here; }, get size() { return size; },
         reset() { passed.length = 0; return go(null); },
         shown(count, cursor) {
             next = cursor;
             back.disabled = passed.length === 0;
             on.disabled = !next;
-            element.hidden = passed.length === 0 && !next;
+            element.hidden = passed.length === 0 && !next && count <= SIZES[0];
             words.textContent = `page ${passed.length + 1}, ${number(count)} rows`;
         }};
 }
@@ -59,7 +62,7 @@ export async function requests(root, page) {
     const pages = pager(load);
 
     async function load(after) {
-        const got = await page.guarded(() => get(query("/v1/requests", {limit: PAGE, after, all: finished.checked, owner: mine.checked ? page.session.you : ""}), page.signal));
+        const got = await page.guarded(() => get(query("/v1/requests", {limit: pages.size, after, all: finished.checked, owner: mine.checked ? page.session.you : ""}), page.signal));
         if (!got) return;
         list.update(got.requests);
         pages.shown(got.requests.length, got.next);

@@ -34,7 +34,7 @@ export async function shares(root, page) {
         {title: "Charged", class: "number", cell: a => number(a.charged), sort: a => a.charged},
         {title: "Refunded", class: "number", cell: a => number(a.refunded), sort: a => a.refunded},
         {title: "State", cell: a => a.unpaid ? badge("problem", `${number(a.unpaid)} unpaid`) : a.available > 0 ? badge("idle", "in credit") : badge("busy", "empty")},
-        {title: "You are", cell: a => said(a.role)},
+        {title: "You are", cell: a => said(a.rights)},
     ]});
     const books = h("div", {hidden: true}, bank.element);
     root.append(h("h1", {}, "Shares and limits"), books, accounts.element, limits.element, spool.element);

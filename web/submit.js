@@ -4,7 +4,7 @@ import {h, said, clean, cleanLines, note, number, bytes, when, duration, badge} 
 import {get, change, query} from "./api.js";
 import {table} from "./table.js";
 
-const PIECE = 4 << 20;
+const PIECE = 4 << 20, DATASET_MAX = 100000, TYPED_MS = 700;
 const EXAMPLE = "executable = /bin/sh\narguments = \"-c 'echo hello $(name)'\"\nrequest_memory = 64 MB\nqueue name in (Ada, Grace)\n";
 
 async function upload(file, told) {
@@ -17,10 +17,47 @@ async function upload(file, told) {
     return {name: file.name, sha256: done.sha256, size: done.size};
 }
 
+/** The URLs of a dataset, as the form has it: lines, of which some are queries of the server's catalog. */
+async function urlsOf(text, signal) {
+    const urls = [];
+    for (const line of text.split("\n").map(l => l.trim()).filter(Boolean)) {
+        if (!line.startsWith("catalog:")) {
+            if (!/^[a-z][a-z0-9+.-]*:\/\/\S+$/i.test(line)) throw new Error(`“${line.slice(0, 100)}” is no URL, such as https://data.example.org/a.txt, and no catalog:QUERY`);
+            urls.push(line);
+            continue;
+        }
+        const [, name, words] = /^catalog:(?:([^?]*)\?)?(.*)$/.exec(line);
+        for (let after; after !== null && urls.length <= DATASET_MAX;) {
+            const page = await get(query("/v1/catalog/files", {catalog: name, query: words, limit: 10000, after}), signal);
+            for (const f of page.files) {
+                const url = f.replicas?.map(r => r.url.replace(/^file:\/(?!\/)/, "file:///")).find(u => u.includes("://"));
+                if (!url) throw new Error(`The catalog has no URL of ${f.name}.`);
+                urls.push(url);
+            }
+            after = page.next;
+        }
+    }
+    if (text.trim() && !urls.length) throw new Error("The dataset has no files.");
+    if (urls.length > DATASET_MAX) throw new Error(`The dataset has more than ${number(DATASET_MAX)} files. “drover submit” takes datasets of any size: drover-submit-file(5), dataset.`);
+    return urls;
+}
+
+/** Makes a part have a job for each URL, whose file is an input, and its name is in the job's environment. */
+function forEachFile(part, urls) {
+    const rows = urls.map(given => {
+        const url = given.replaceAll(",", "%2C"), path = url.replace(/^[^:]*:\/\/[^/?#]*/, ""), name = (/#name=(.+)$/.exec(url) || [])[1] || path.split(/[?#]/)[0].split("/").pop();
+        if (!name || /['"\s$]/.test(name)) throw new Error(`“${url.slice(0, 100)}” does not end with the name of a file; #name=NAME behind the URL gives it one`);
+        return `${url.replace(/#name=.*$/, "")}#name=${name}\x1f${name}\n`;
+    });
+    part.values.TransferInput = [part.values.TransferInput, "$(url)"].filter(Boolean).join(",");
+    part.values.Environment = "FILE='$(file)'";
+    return {...part, late: ["TransferInput", "Environment"], variables: ["url", "file"], items: rows.join(""), rows: rows.length};
+}
+
 const field = (id, words, input, help) => h("p", {class: "field"}, h("label", {for: id}, words), input, help ? h("span", {class: "small", id: `${id}-help`}, help) : null);
 
-/** What the form says as a request of the API, without its files. */
-function document_(form, files) {
+/** What the form says as a request of the API, without the contents of its files. */
+function document_(form, files, urls) {
     const values = {JobUniverse: 5, Cmd: "/bin/sh", Arguments: `-c '${form.command.value.replaceAll("'", "''")}'`, TransferExecutable: false, Iwd: "/",
         ShouldTransferFiles: "YES", WhenToTransferOutput: "ON_EXIT", Requirements: null, RequestCpus: Number(form.cpus.value || 1)};
     delete values.Requirements;
@@ -30,7 +67,8 @@ function document_(form, files) {
     if (files.length) values.TransferInput = files.map(f => f.name).join(",");
     const name = form.name_.value.trim();
     if (name) values.JobBatchName = name;
-    return {parts: [{values, steps: Number(form.count.value || 1), rows: 1}], hold: form.hold.checked, ...(name ? {batch: name} : {})};
+    const part = {values, steps: Number(form.count.value || 1), rows: 1};
+    return {parts: [urls.length ? forEachFile(part, urls) : part], hold: form.hold.checked, ...(name ? {batch: name} : {})};
 }
 
 export async function submit(root, page) {
@@ -38,6 +76,7 @@ export async function submit(root, page) {
     const form = {
         command: h("textarea", {id: "command", rows: 3, maxlength: 20000, spellcheck: "false", required: true, "aria-describedby": "command-help"}),
         name_: input("name", {maxlength: 200}), files: h("input", {id: "files", type: "file", multiple: true, "aria-describedby": "files-help"}),
+        dataset: h("textarea", {id: "dataset", rows: 2, spellcheck: "false", "aria-describedby": "dataset-help"}),
         outputs: input("outputs", {maxlength: 4000, placeholder: "result.csv, plots", "aria-describedby": "outputs-help"}),
         cpus: input("cpus", {type: "number", min: 1, max: 4096, value: 1}), memory: input("memory", {type: "number", min: 1, placeholder: "as the server says"}),
         disk: input("disk", {type: "number", min: 1, placeholder: "as the server says"}), count: input("count", {type: "number", min: 1, max: 10000000, value: 1}),
@@ -53,18 +92,21 @@ export async function submit(root, page) {
                 field("memory", "Memory of each, MiB", form.memory), field("disk", "Disk of each, MiB", form.disk)),
             h("div", {class: "columns"}, field("files", "Input files", form.files, "They are sent when you submit."),
                 field("outputs", "Outputs to keep", form.outputs, "Names separated by commas; without any, all new files.")),
+            field("dataset", "A job for each file of a dataset", form.dataset, "URLs, one in each line, or catalog: and a query of the server's catalog, as in catalog:production=P04. Each job has one of the files; $FILE in the command is its name."),
             h("p", {}, h("label", {class: "check", for: "hold"}, form.hold, " submit on hold"))),
         text: h("div", {role: "tabpanel", id: "panel-text", "aria-labelledby": "tab-text"},
             field("text", "Submit file", text, "As drover-submit-file(5) has it. The server reads no files for it: inputs are URLs, or files that are where the jobs run.")),
     };
     const send = h("button", {type: "submit", class: "main", id: "send"}, "Submit"), look = h("button", {type: "button", id: "check", onclick: () => run(check)}, "Check");
-    let chosen = "form", uuid = null;
+    const valid = h("p", {id: "valid", class: "small", role: "status"});
+    let chosen = "form", uuid = null, typing = 0, looks = 0;
 
     root.append(h("h1", {}, "Submit"), h("div", {class: "tabs", role: "tablist", "aria-label": "What to submit", onkeydown: e => {
         if (e.key !== "ArrowLeft" && e.key !== "ArrowRight") return;
         choose(chosen === "form" ? "text" : "form");
         document.getElementById(`tab-${chosen}`).focus();
-    }}, tabs), h("form", {novalidate: true, onsubmit: e => { e.preventDefault(); run(go); }, oninput: () => { uuid = null; }}, Object.values(panels), h("p", {class: "buttons"}, send, look)), told);
+    }}, tabs), h("form", {novalidate: true, onsubmit: e => { e.preventDefault(); run(go); }, oninput: typed}, Object.values(panels), valid, h("p", {class: "buttons"}, send, look)), told);
+    page.signal.addEventListener("abort", () => clearTimeout(typing));
     choose("form");
 
     function choose(name) {
@@ -76,6 +118,32 @@ export async function submit(root, page) {
         }
         for (const [n, panel] of Object.entries(panels)) panel.hidden = n !== name;
         told.replaceChildren();
+        valid.textContent = "";
+        looks++;
+        clearTimeout(typing);
+    }
+
+    function typed() {
+        uuid = null;
+        looks++; // what is being asked is of an older text
+        clearTimeout(typing);
+        typing = setTimeout(validate, TYPED_MS);
+    }
+
+    /** Says what is wrong so far, or that it could be submitted. A catalog is asked only when somebody wants it. */
+    async function validate() {
+        const mine = ++looks;
+        let words = "", wrong = false;
+        if (chosen === "text" || (form.command.value.trim() && !/^\s*catalog:/m.test(form.dataset.value)))
+            try {
+                const dry = await post("/v1/requests?dry_run=1", chosen === "text" ? text.value : document_(form, [], await urls()));
+                words = [`Valid: ${number(dry.jobs)} ${dry.jobs === 1 ? "job" : "jobs"}.`, ...(dry.warnings || [])].join(" ");
+            } catch (e) {
+                [words, wrong] = [e.message, true];
+            }
+        if (mine !== looks || page.signal.aborted) return;
+        valid.textContent = cleanLines(words);
+        valid.classList.toggle("error-text", wrong);
     }
 
     async function run(fn) {
@@ -95,10 +163,11 @@ export async function submit(root, page) {
         }
     }
 
+    const urls = () => urlsOf(form.dataset.value, page.signal);
     const post = (path, body) => chosen === "text" ? change("POST", path, body, "text/plain") : change("POST", path, body);
 
     async function check() {
-        const body = chosen === "text" ? text.value : document_(form, []);
+        const body = chosen === "text" ? text.value : document_(form, [], await urls());
         const dry = await post("/v1/requests?dry_run=1", body);
         const quote = await post("/v1/quote", body);
         const places = table({caption: "Place by place", key: p => `${p.part}/${p.name}/${p.queue}`, columns: [
@@ -120,9 +189,9 @@ export async function submit(root, page) {
         if (chosen === "text") {
             done = await post(query("/v1/requests", {uuid}), text.value);
         } else {
-            const files = [...form.files.files], spooled = [];
+            const files = [...form.files.files], spooled = [], each = await urls();
             for (const f of files) spooled.push(await upload(f, words => told.replaceChildren(h("p", {}, clean(words)))));
-            done = await post("/v1/requests", {uuid, ...document_(form, files), ...(spooled.length ? {spooled} : {})});
+            done = await post("/v1/requests", {uuid, ...document_(form, files, each), ...(spooled.length ? {spooled} : {})});
         }
         note(`Request ${done.id}: ${number(done.jobs)} ${done.jobs === 1 ? "job" : "jobs"}`);
         for (const w of done.warnings || []) note(w, true);

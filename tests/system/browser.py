@@ -148,11 +148,11 @@ def with_page(instance, *settings, agent=True):
     return instance
 
 
-def https(instance, method, path, headers=None, body=None):
+def https(instance, method, path, headers=None, body=None, source="127.0.0.1"):
     """(status, headers, body) of a call over TLS."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    c = http.client.HTTPSConnection("127.0.0.1", instance.port, timeout=LIMIT, context=context)
+    c = http.client.HTTPSConnection("127.0.0.1", instance.port, timeout=LIMIT, context=context, source_address=(source, 0))
     try:
         c.request(method, path, json.dumps(body) if isinstance(body, dict) else body, headers or {})
         answer = c.getresponse()

@@ -1,4 +1,5 @@
 """The web page: what the server sends of it, and what it does in a real Chromium."""
+import base64
 import http.cookies
 import json
 import os
@@ -10,6 +11,7 @@ from browser import Page, chromium, https, with_page
 from drover import free_port, made, sh, wait_until
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from stores import Nginx
 
 COOKIE = "__Host-drover"
 VIEWS = ("overview", "requests", "jobs", "submit", "places", "data", "shares")
@@ -262,9 +264,9 @@ def test_jobs_are_filtered_sorted_and_paged(served, page):
     page.go(f"#/jobs?state=held&id={request}")
     page.shows(f"{request}.99", "table")
     assert len(page.all("tbody tr")) == 100 and page.text(".pager").startswith("‹ Back")
-    page.click(".pager button:last-child")
+    page.click(".pager button:last-of-type")
     page.shows(f"{request}.100", "table")
-    page.click(".pager button:last-child")
+    page.click(".pager button:last-of-type")
     page.until(lambda: len(page.all("tbody tr")) == 50)
     page.click(".pager button:first-child")
     page.shows(f"{request}.199", "table")
@@ -277,6 +279,41 @@ def test_jobs_are_filtered_sorted_and_paged(served, page):
     page.fill("#constraint", "ProcId ==")
     page.click(".filter button")
     page.there(".note.error")
+    served.cli("rm", str(request))
+
+
+def test_ten_thousand_rows_on_a_page(served, page):
+    """Only the rows that are seen, and those around them, are in the document; each is reached by scrolling, sorting, and with its mark."""
+    request = served.submit(sh("true", queue="queue 10000"), "--hold")
+    page.go(f"#/jobs?state=held&id={request}")
+    page.shows(f"{request}.99", "table")
+    page.script("const s = document.querySelector('.pager select'); s.value = '10000'; s.dispatchEvent(new Event('change'))")
+    page.until(lambda: page.there("table").get_attribute("aria-rowcount") == "10001")
+
+    def rows():
+        return page.script("return [...document.querySelectorAll('tbody tr:not(.gap)')].map(r => r.querySelector('.id').textContent)")
+    assert rows()[0] == f"{request}.0" and len(rows()) < 300
+    whole = page.script("return document.documentElement.scrollHeight")
+    assert whole > 10000 * 20
+    for part, number in ((0.5, 5000), (1, 9999), (0, 0), (0.25, 2500)):
+        def there(part=part, number=number):
+            page.script(f"window.scrollTo(0, {part} * document.documentElement.scrollHeight)")
+            seen = page.script("""return [...document.querySelectorAll('tbody tr:not(.gap)')].filter(r => { const b = r.getBoundingClientRect();
+                return b.bottom > 0 && b.top < innerHeight; }).map(r => r.querySelector('.id').textContent)""")
+            return seen and min(abs(int(s.split(".")[1]) - number) for s in seen) < 60 and len(rows()) < 300
+        page.until(there)
+    page.script("window.scrollTo(0, 0)")
+    page.click("th:nth-child(2) button")
+    page.click("th:nth-child(2) button")
+    page.until(lambda: rows()[0] == f"{request}.9999")
+    page.click("thead input[type=checkbox]")
+    page.shows("10,000 marked", ".bar")
+    page.script("window.scrollTo(0, document.documentElement.scrollHeight)")
+    page.until(lambda: rows()[-1] == f"{request}.0" and page.script(
+        "return [...document.querySelectorAll('tbody tr:not(.gap) input')].every(b => b.checked)"))
+    page.fill("#constraint", "ProcId == 42")
+    page.click(".filter button")
+    page.until(lambda: rows() == [f"{request}.42"] and not page.all(".gap"))
     served.cli("rm", str(request))
 
 
@@ -318,6 +355,7 @@ def test_a_job_shows_what_it_uses(served, page):
     page.click("table a[href*='jobs/']")
     page.shows("Processors in use", ".charts", 120)
     page.shows("Memory in use, MiB", ".charts")
+    assert all(d.text for d in page.all(".facts dd")) and "Start expected" not in page.text(".facts")
     page.until(lambda: 0 < float(re.search(r"used ([0-9.]+) now", page.there(".charts svg[role=img]").get_attribute("aria-label"))[1]) < 1.5)
     served.write("enough", "")
     served.wait(request)
@@ -339,6 +377,7 @@ def test_a_job_says_what_places_cost_and_what_goes_before_it(served, page):
 
 
 def test_accounts_in_the_bank(served, page):
+    waits = served.submit(sh("true", requirements='Arch == "PDP11"'))
     page.go("#/shares")
     page.shows("Accounts and users")
     assert "credits" not in page.text()
@@ -347,6 +386,40 @@ def test_accounts_in_the_bank(served, page):
     page.shows("Accounts in the bank, in credits")
     page.shows("1,250")
     page.shows("in credit")
+    served.cli("rm", str(waits))
+
+
+def test_stores_links_and_limits(instance):
+    """What is measured of a store, one that does not answer, and who has the units of a limit."""
+    web, dead = Nginx(os.path.join(instance.base, "web")), free_port()
+    try:
+        with_page(instance, f"stores: {{lab: {{urls: ['{web.url}'], concurrency: 3}}, gone: {{urls: ['http://127.0.0.1:{dead}/']}}}}", "limits: {sw: 1}")
+        url = web.put("in.bin", b"x" * 3000000)
+        holds = instance.submit(sh("sleep 600", concurrency_limits="sw", transfer_input_files=url, request_disk="8M"))
+        waits = instance.submit(sh("sleep 600", concurrency_limits="sw"))
+        instance.submit(sh("true", transfer_input_files=f"http://127.0.0.1:{dead}/x"))
+        instance.wait_state(f"{holds}.0", "running")
+        with chromium(instance) as driver:
+            page = Page(instance, driver)
+            page.sign_in(token_of(instance))
+
+            def has(words):
+                page.until(lambda: re.search(words, " ".join(page.text("main").split())))
+            page.go("#/places")
+            page.click("td.number a")
+            page.until(lambda: [r.text.split()[0] for r in page.all("tbody tr")] == [f"{holds}.0"])
+            page.go("#/shares")
+            has(r" sw 1 of 1 \S?full 1 root@local: 1 in 1 job")
+            page.go("#/data")
+            has(rf" lab {re.escape(web.url)} . 3 ")
+            has(r" lab \S+ .answers [0-9.]+ ms [0-9.]+ [kMG]?i?B/s ")
+            has(r" gone \S+ .no answer ")
+            page.shows("copied to jobs", "main")
+            page.go("#/overview")
+            page.shows("no answer", ".problems")
+        instance.cli("rm", str(holds), str(waits))
+    finally:
+        web.stop()
 
 
 def test_submit_by_form_with_a_file(served, page):
@@ -374,13 +447,43 @@ def test_submit_by_form_with_a_file(served, page):
     assert served.job(f"{request}.1")["ad"]["RequestMemory"] == 32
 
 
+def test_submit_a_job_for_each_file_of_a_dataset(served, page):
+    """URLs and a query of the catalog; a shell's $( ) in the command stays the shell's."""
+    web = Nginx(os.path.join(served.base, "web"))
+    try:
+        first, second = web.put("a,b.txt", b"first\n"), web.put("two.txt", b"second\n")
+        there = served.write("three.txt", "third\n")
+        served.cli("catalog", "add", "run/2", "--url", second, "--meta", "run=7")
+        served.cli("catalog", "add", "run/3", "--url", f"file:{there}", "--meta", "run=7")
+        page.go("#/submit")
+        page.fill("#command", 'echo "$FILE $(cat "$FILE")"; ls | wc -l')
+        for wrong, said in (("no url", "is no URL"), ("catalog:run=8", "no files"), ("http://h/", "does not end with the name"), ("catalog:run=", "run")):
+            page.fill("#dataset", wrong)
+            page.click("#check")
+            page.shows(said, "#told .error-text")
+        page.fill("#dataset", f"{first}\n catalog:run=7\n{second}#name=other")
+        page.click("#check")
+        page.shows("4 jobs", "#told")
+        page.click("#send")
+        page.shows("Request", "h1")
+        request = int(page.script("return location.hash").rsplit("/", 1)[1])
+        served.wait(request)
+        said = [served.api("GET", f"/v1/jobs/{request}.{n}/output")["stdout"]["data"] for n in range(4)]
+        assert [base64.b64decode(one).decode().split("\n")[:2] for one in said] == [
+            ["a%2Cb.txt first", "1"], ["two.txt second", "1"], ["three.txt third", "1"], ["other second", "1"]]
+    finally:
+        web.stop()
+
+
 def test_submit_a_file_as_one_types_it(served, page):
     page.go("#/submit")
     page.click("#tab-text")
     page.fill("#text", "executable = /bin/true\nqueue nonsense nonsense\n")
     page.click("#check")
     page.there("#told .error-text")
+    page.shows("nonsense", "#valid.error-text")  # said without a click, too
     page.fill("#text", sh("true", batch_name="pasted", queue="queue 3"))
+    page.shows("Valid: 3 jobs.", "#valid:not(.error-text)")
     page.click("#check")
     page.shows("3 jobs", "#told")
     before = len(served.api("GET", "/v1/requests?all=1")["requests"])
@@ -419,20 +522,37 @@ def test_hold_release_and_remove(served, page):
     page.shows("2 removed", "main")
 
 
+# The boxes of a graph that a link crosses.
+CROSSED = """
+const boxes = [...document.querySelectorAll(".dag rect")].map(r => r.getBBox());
+return [...document.querySelectorAll(".dag path")].flatMap(path => [...Array(201).keys()].map(i => path.getPointAtLength(i / 200 * path.getTotalLength()))
+    .filter(p => boxes.some(b => p.x > b.x + 1 && p.x < b.x + b.width - 1 && p.y > b.y + 1 && p.y < b.y + b.height - 1))).map(p => [p.x, p.y]);
+"""
+
+
 def test_a_graph_has_live_states(served, page):
     served.write("go.sub", sh("true"))
     served.write("stop.sub", sh("exit 1"))
-    served.write("g.dag", "JOB first go.sub\nJOB left go.sub\nJOB right stop.sub\nJOB last go.sub\nPARENT first CHILD left right\nPARENT left right CHILD last\n")
+    served.write("g.dag", "JOB first go.sub\nJOB left go.sub\nJOB middle go.sub\nJOB right stop.sub\nJOB last go.sub\nPARENT first CHILD left middle right last\nPARENT left middle right CHILD last\n")
     shown = served.cli("dag", "submit", "--hold", "g.dag", code=None)
     request = max(r["id"] for r in served.api("GET", "/v1/requests?all=1")["requests"])
-    assert "4 nodes" in shown.out + shown.err, shown.err
+    assert "5 nodes" in shown.out + shown.err, shown.err
     page.go(f"#/requests/{request}")
-    page.until(lambda: len(page.all(".dag a")) == 4)
-    assert len(page.all(".dag path")) == 4
+    page.until(lambda: len(page.all(".dag a")) == 5)
+    assert len(page.all(".dag path")) == 7
+    assert page.script(CROSSED) == []
     served.cli("release", str(request))
     served.wait(request, code=None)
     page.until(lambda: {a.get_attribute("aria-label") for a in page.all(".dag a")} ==
-               {"first: completed", "left: completed", "right: failed", "last: removed"})
+               {"first: completed", "left: completed", "middle: completed", "right: failed", "last: removed"})
+
+
+def test_a_graph_with_more_links_than_a_browser_has_time_for(served, page):
+    for edges in ("0-2499>2500-4999", "0-999>4000-4900;" * 2 + "0-4998>4999;" * 1000):
+        made_ = served.api("POST", "/v1/requests", {"parts": [{"attributes": {"Cmd": '"/bin/true"'}, "steps": 5000}], "hold": True, "edges": edges.rstrip(";")})
+        page.go(f"#/requests/{made_['id']}")
+        page.shows("more than 1,000,000 links", "main")
+        served.cli("rm", str(made_["id"]))
 
 
 def test_an_admin_drains_and_a_user_does_not(served, page):
@@ -557,6 +677,88 @@ def test_contrast_labels_and_width(served, page):
     served.cli("rm", str(request))
 
 
+OPERABLE = {"button", "link", "textbox", "searchbox", "combobox", "checkbox", "radio", "tab", "spinbutton", "slider", "menuitem", "switch", "meter", "img", "dialog",
+            "region", "table", "DisclosureTriangle"}
+
+
+def heard(page):
+    """What Chromium gives a screen reader, in its order: (role, name, properties)."""
+    def property_(node, name):
+        return next((p["value"].get("value") for p in node.get("properties", []) if p["name"] == name), None)
+
+    nodes = page.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+    of = {n["nodeId"]: n for n in nodes}
+    out, open_ = [], [nodes[0]["nodeId"]]
+    while open_:
+        node = of.get(open_.pop())
+        if not node:
+            continue
+        open_ += reversed(node.get("childIds", []))
+        if not node["ignored"]:
+            out.append((node["role"]["value"], node.get("name", {}).get("value", ""), {name: property_(node, name) for name in ("level", "live", "focused")}))
+    return out
+
+
+def test_what_a_screen_reader_is_told(served, page):
+    """Each thing has a role and a name, headings are in order, tables have heads, and there is one main part."""
+    done = served.submit(sh("echo printed", queue="queue 3"))
+    served.wait(done)
+    held = served.submit(sh("true"), "--hold")
+    page.driver.execute_cdp_cmd("Accessibility.enable", {})
+    for view in (*VIEWS, f"requests/{held}", f"jobs/{done}.0", f"jobs/{held}.0", "jobs?state=held"):
+        page.go(f"#/{view}")
+        page.there("h1")
+        page.until(lambda: page.all("main table, main form, main .tiles, main .empty"))
+        told = heard(page)
+        assert [(role, view) for role, name, _ in told if role in OPERABLE and not name.strip()] == []
+        levels = [p["level"] for role, _, p in told if role == "heading"]
+        assert levels[0] == 1 and levels.count(1) == 1 and all(b <= a + 1 for a, b in zip(levels, levels[1:])), (view, levels)
+        roles = [role for role, _, _ in told]
+        assert roles.count("main") == roles.count("banner") == roles.count("navigation") == 1, view
+        for at in (i for i, role in enumerate(roles) if role == "table"):
+            assert "columnheader" in roles[at:at + 40], (view, told[at])
+    live = [p["live"] for role, _, p in told if role == "status"]
+    assert len(live) >= 2 and set(live) == {"polite"}
+    served.cli("rm", str(held))
+
+
+def test_a_dialog_keeps_the_focus_and_gives_it_back(served, page):
+    held = served.submit(sh("true"), "--hold")
+    page.go(f"#/jobs/{held}.0")
+    page.there('[data-action="remove"]')
+    page.script("document.querySelector('[data-action=\"remove\"]').focus()")
+    page.driver.switch_to.active_element.send_keys(Keys.ENTER)
+    page.there("dialog")
+    assert [name for role, name, _ in heard(page) if role == "dialog"] == [page.text("dialog h2")]
+    for _ in range(8):
+        page.driver.switch_to.active_element.send_keys(Keys.TAB)
+        assert page.script("const e = document.activeElement; return e === document.body || !!e.closest('dialog')")
+    page.there("dialog input").send_keys(Keys.ESCAPE)
+    page.until(lambda: not page.all("dialog"))
+    assert page.script("return document.activeElement.dataset.action") == "remove"
+    served.cli("rm", str(held))
+
+
+def test_the_focus_is_seen_and_in_the_order_of_the_page(served, page):
+    held = served.submit(sh("true"), "--hold")
+    for view in ("jobs", f"jobs/{held}.0"):
+        page.go(f"#/{view}")
+        page.there("main button, main a")
+        page.script("window.scrollTo(0, 0); document.activeElement.blur(); document.seen = []")
+        for _ in range(25):
+            page.driver.execute_cdp_cmd("Input.dispatchKeyEvent", {"type": "rawKeyDown", "key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9})
+            bad = page.script("""
+                const e = document.activeElement, s = getComputedStyle(e);
+                if (e === document.body) return null;
+                document.seen.push(e);
+                if (parseFloat(s.outlineWidth) < 2 || s.outlineStyle === 'none') return `no outline: ${e.outerHTML.slice(0, 200)}`;
+                if (e.tabIndex > 0) return `an order of its own: ${e.outerHTML.slice(0, 200)}`;
+                return null;""")
+            assert bad is None, (view, bad)
+        assert page.script("return document.seen.length") > 8
+    served.cli("rm", str(held))
+
+
 def test_the_keyboard_is_enough(served, page):
     request = served.submit(sh("true"), "--hold")
     page.go("#/requests")
@@ -606,7 +808,10 @@ def test_charts_of_the_queue(served, page):
     assert samples[-1]["submitted"] >= samples[-1]["ended"] and samples[-1]["matched"] >= samples[-1]["ended"]
     page.go("#/overview")
     page.until(lambda: len(page.all(".chart polyline")) == 7)
-    assert re.search(r"idle \d+, running \d+, held \d+ now", page.there(".chart svg").get_attribute("aria-label"))
+    for label in page.all(".chart text.end"):  # inside the picture, however many lines end at its foot
+        assert 8 <= float(label.get_attribute("y")) <= 180
+    assert re.search(r"idle [\d,]+, running [\d,]+, held [\d,]+ now", page.there(".chart svg").get_attribute("aria-label"))
+    assert re.fullmatch(r"(Decisions in the last half minute: [\d.,]+ a second.)?", page.text("#decisions"))
     page.click(".chart summary")
     page.shows("held", ".chart table")
 
