@@ -132,7 +132,7 @@ class Connection:
             words = (self.token or "").split(".")
             if len(words) != 5 or words[:2] != ["drover-user-token", "v1"]:
                 raise DroverError("a server elsewhere wants a user token (drover token user): set DROVER_TOKEN")
-            self._host, self._port, self._fingerprint = where.hostname, where.port or 7330, words[2]
+            self._host, self._port, self._fingerprint = where.hostname, where.port or 7332, words[2]
 
     def _connection(self, timeout: float) -> http.client.HTTPConnection:
         one = getattr(self._local, "connection", None)
