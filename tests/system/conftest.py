@@ -19,7 +19,8 @@ from drover import Instance, made  # noqa: E402
 
 # Debian 12 has no apptainer; the others are for tools/prove-NAME
 collect_ignore = [name for word, name in (("DROVER_TEST_APPTAINER", "test_apptainer.py"), ("DROVER_LIBVIRT", "test_libvirt_real.py"),
-                                          ("DROVER_MOTO_IMAGE", "test_aws_batch_real.py")) if word not in os.environ]
+                                          ("DROVER_MOTO_IMAGE", "test_aws_batch_real.py"),
+                                          ("DROVER_OLD_BUILD", "test_upgrade_real.py")) if word not in os.environ]
 LONG = bool(os.environ.get("DROVER_CHECK_LONG"))
 # Files that take over two minutes each, the slowest first. They are begun first, so that no worker is left with one at the end.
 SLOW_FILES = ["test_runners.py", "test_hostile_job.py", "test_provision.py", "test_room.py", "test_slurm.py", "test_hostile_client.py"]

@@ -35,6 +35,15 @@ def add_replicas(instance, count, host=None, folder=None, **meta):
     instance.cli("catalog", "import", "-", stdin=lines)
 
 
+def start_agent(instance, name, token=True):
+    """An agent that is a host of its own by name."""
+    path = os.path.join(instance.work, f"{name}.token")
+    if token:
+        instance.write(f"{name}.token", instance.json("token", "agent", "--name", name)["token"] + "\n", 0o600)
+    return instance.start("drover-agent", "--dir", os.path.join(instance.base, name), "--server", instance.server_json()["agents"][0],
+                          *(["--token-file", path] if token else []), "--name", name, "--attributes", f'Machine = "{name}"')
+
+
 def test_patterns_and_what_a_job_sees(instance):
     instance.up()
     make_files(instance, 7)
@@ -66,10 +75,7 @@ def test_each_job_at_the_host_that_has_its_files(instance):
     """Two agents, each a host of its own by name; files at one, at the other, at both, and shared."""
     instance.server()
     for name in ("n1", "n2"):
-        token = instance.json("token", "agent", "--name", name)["token"]
-        path = instance.write(f"{name}.token", token + "\n", 0o600)
-        instance.start("drover-agent", "--dir", os.path.join(instance.base, name), "--server", instance.server_json()["agents"][0],
-                       "--token-file", path, "--name", name, "--attributes", f'Machine = "{name}"')
+        start_agent(instance, name)
     wait_until(lambda: len(instance.agents("connected")) == 2)
     data = make_files(instance, 8)
     lines = []
@@ -215,25 +221,88 @@ def test_killed_in_the_middle(instance):
         assert len(requests) == whole and all(r["jobs"] == 20000 for r in requests), requests
 
 
-def test_why_names_the_host_that_has_the_files(instance):
-    instance.up()
-    make_files(instance, 1)
-    add_replicas(instance, 1, host="gone")
-    request = instance.submit(show("catalog:"))
-    assert "gone" in instance.cli("why", f"{request}.0")
+def test_why_names_the_host_and_its_files(instance):
+    """A host that has died with the only replicas: which files wait for which host, in words; not a condition."""
+    instance.server()
+    started = {name: start_agent(instance, name) for name in ("n1", "n2")}
+    wait_until(lambda: len(instance.agents("connected")) == 2)
+    data = make_files(instance, 9)
+    lines = "".join(json.dumps({"name": f"f{i}", "replicas": [{"url": f"file://{h}{data}/f{i:03}.txt", "host": h}
+                                                              for h in (("n1",) if i < 7 else ("n1", "n3"))]}) + "\n" for i in range(9))
+    instance.cli("catalog", "import", "-", stdin=lines)
+    started["n1"].stop()
+    wait_until(lambda: [a["name"] for a in instance.agents("connected")] == ["n2"])
+    request = instance.submit(show("catalog:", "files_per_job = 7"))
+    said = instance.cli("why", f"{request}.0").out
+    assert f"Its 7 files are on the disk of host n1, of which no agent is connected: {data}/f000.txt, " in said, said
+    assert f"{data}/f004.txt and 2 more." in said and "f005" not in said and "TARGET.Machine" not in said, said
+    assert "the job's files are on the disk of host n1" in said.split("REASON")[1], said
+    why = instance.api("GET", f"/v1/jobs/{request}.1/why")
+    assert why["dataset"] == {"hosts": ["n1", "n3"], "connected": False, "count": 2, "files": [f"{data}/f00{i}.txt" for i in (7, 8)]}
+    # The host is back, and full: then it is no matter of the host.
+    start_agent(instance, "n1", token=False)
+    instance.wait(request)
+    text = show("catalog:name=f0", "request_cpus = 4000")
+    asked = instance.submit(text)
+    why = instance.api("GET", f"/v1/jobs/{asked}.0/why")
+    assert why["dataset"]["connected"] and "Its 1 file is on the disk of host n1: " in "".join(why["text"]), why
 
 
 def test_ten_thousand_files_of_this_machine(instance):
-    """Real files, shared; the request is small, and every file is seen once."""
+    """Real files, shared; the request is small, and every file is seen once. The scan finds what the machine has."""
+    def plain(name):
+        return name.isprintable() and "\ufffd" not in name
+    real = {os.path.join(folder, name) for folder, _, names in os.walk("/usr/share") for name in names
+            if os.path.isfile(os.path.join(folder, name)) and not os.path.islink(os.path.join(folder, name)) and plain(name)}
+    assert len(real) > 10000
     instance.up()
-    instance.cli("catalog", "scan", "/usr/include", "--shared", "--pattern", "*.h", "--prefix", "inc/", timeout=300)
-    count = instance.json("catalog", "query", "--count")["count"]
-    assert count > 500
-    text = show("catalog:name=inc/*", f"files_per_job = {count // 20 + 1}").replace(
-        "-c '", "-c 'cat $FILELIST; exit 0; ")
+    instance.cli("catalog", "scan", "/usr/share", "--shared", "--prefix", "share/", timeout=300)
+    assert instance.json("catalog", "query", "--count")["count"] == len(real)
+    text = show("catalog:limit=10000", "files_per_job = 499").replace("-c '", "-c 'cat $FILELIST; exit 0; ")
     request = instance.submit(text)
     instance.wait(request)
     jobs = len(instance.history(request))
-    seen = [line for j in range(jobs) for line in instance.read(f"out.{j}").splitlines()]
-    assert len(seen) == count == len(set(seen)) and all(os.path.isfile(path) for path in seen)
-    assert instance.json("catalog", "show", "inc/" + os.path.relpath(seen[-1], "/usr/include"))["replicas"]
+    assert jobs == 21  # 20 of 499 would leave a twenty-first of 20: all are about equal
+    seen = [instance.read(f"out.{j}").splitlines() for j in range(jobs)]
+    assert {len(s) for s in seen} == {476, 477}
+    together = [line for s in seen for line in s]
+    assert len(together) == 10000 == len(set(together)) and set(together) <= real
+    assert instance.json("catalog", "show", "share/" + os.path.relpath(together[-1], "/usr/share"))["replicas"]
+
+
+DISK = """mount -t tmpfs -o size=4m none "$1"
+for i in $3; do echo "$2 $i" >"$1/f$i"; done
+shift 3
+exec "$@"
+"""
+
+
+def test_two_agents_with_disks_of_their_own(instance):
+    """Two agents, each with a disk that nobody else sees, with other files under the same paths, and a store that both see: each
+    job runs where its files are, reads these, and writes to the store."""
+    instance.server()
+    disk, store = os.path.join(instance.base, "disk"), os.path.join(instance.base, "store")
+    os.mkdir(disk)
+    os.mkdir(store)
+    for name, numbers in (("n1", "0 1 2 3"), ("n2", "2 3 4")):
+        token = instance.write(f"{name}.token", instance.json("token", "agent", "--name", name)["token"] + "\n", 0o600)
+        instance.run_daemon(f"drover-agent-{name}", [
+            "unshare", "--mount", "sh", "-ec", DISK, "sh", disk, name, numbers, instance.program("drover-agent"), "--dir", os.path.join(instance.base, name),
+            "--server", instance.server_json()["agents"][0], "--token-file", token, "--name", name, "--attributes", f'Machine = "{name}"'])
+    wait_until(lambda: len(instance.agents("connected")) == 2)
+    assert os.listdir(disk) == []
+    where = {0: ["n1"], 1: ["n1"], 2: ["n1", "n2"], 3: ["n2", "n1"], 4: ["n2"]}
+    instance.cli("catalog", "import", "-", stdin="".join(json.dumps(
+        {"name": f"f{i}", "replicas": [{"url": f"file://{h}{disk}/f{i}", "host": h, "store": "local"} for h in hosts]}) + "\n" for i, hosts in where.items()))
+    request = instance.submit("executable = /bin/sh\ntransfer_executable = false\n"
+                              f"arguments = \"-c 'cat $(DOLLAR)(cat $FILELIST) >{store}/$JOBINDEX'\"\n"
+                              "request_memory = 10\ndataset = catalog:\nfiles_per_job = 1\nqueue\n")
+    instance.wait(request)
+    ran = {r["member"]: r["agent"] for r in instance.history(request)}
+    written = {}
+    for member, agent in ran.items():
+        with open(os.path.join(store, str(member)), encoding="utf-8") as f:
+            name, number = f.read().split()
+        assert name == agent and agent in where[int(number)], (member, agent, name, number)
+        written[int(number)] = agent
+    assert sorted(written) == [0, 1, 2, 3, 4] and written[0] == written[1] == "n1" and written[4] == "n2", written

@@ -1,4 +1,6 @@
 """What is written is true: manual pages, help, the tour of the README."""
+import fnmatch
+import glob
 import os
 import re
 import subprocess
@@ -63,6 +65,20 @@ def test_no_marks_of_markdown_are_left_in_the_pages(installed):
     for name in ("$X509_USER_PROXY", "$BEARER_TOKEN_FILE", "$_CONDOR_CREDS", " _CONDOR_PROCNO", "$(Process) and $(Step) count nodes",
                  "..._oauth_permissions"):
         assert name in " ".join(text.split()), name  # wherever a line ends
+
+
+def test_a_package_has_each_installed_file(installed):
+    """As dh_missing would say, without building the packages; and no line of theirs is for nothing."""
+    names = {os.path.relpath(n, installed).replace("usr/local/", "usr/") for n in files_below(installed)}
+    patterns = {}
+    for path in glob.glob(os.path.join(ROOT, "debian", "*.install")):
+        for line in read(path).splitlines():
+            if line.startswith(("usr/", "lib/")):
+                where = re.sub("^lib/", "usr/lib/", line)  # debian/rules moves the units
+                patterns[where] = re.compile(f"{fnmatch.translate(where)}|{fnmatch.translate(where + '/*')}")
+    assert len(patterns) > 30
+    assert [n for n in sorted(names) if not any(p.match(n) for p in patterns.values())] == []
+    assert [line for line, p in patterns.items() if not any(p.match(n) for n in names)] == []
 
 
 def test_units_and_completion_are_installed(installed):
@@ -228,7 +244,7 @@ def test_slurm_look_alikes_are_installed(installed):
 
 def test_gold_look_alikes_are_installed(installed):
     names = [n for n in files_below(installed) if "/libexec/drover/gold/" in n]
-    assert len(names) == 27 and {"gbalance", "gcharge", "gchargejob", "gstatement"} <= {os.path.basename(n) for n in names}
+    assert len(names) == 30 and {"gbalance", "gcharge", "gchargejob", "gstatement"} <= {os.path.basename(n) for n in names}
     for name in names:
         out = subprocess.run([name, "--help"], stdout=subprocess.PIPE, text=True, check=True, timeout=90)
         assert out.stdout.startswith("Usage: " + os.path.basename(name))

@@ -31,6 +31,7 @@ def test_the_guide(instance):
     assert "course" in said[4]
     assert "reserves the best place" in said[5] and "prefer = cost" in said[5]
     assert "ask for a deposit" in said[8] and "charge" in said[9]
+    assert "the first machine" in said[10] and "colony is inactive" in said[10]
     account = instance.json("bank", "balance", "physics")
     assert account["charged"] > 2 and account["held"] == 0
     assert "physics" in instance.read("bill.html") and "physics" in said[6]

@@ -172,3 +172,29 @@ def test_drovers_own_folder_goes_nowhere(row, name):
     job = one.wait_state(f"{request}.0", "completed", "held")
     assert job["state"] == "held" and "Permission denied" in job["ad"]["HoldReason"], job
     one.cli("rm", str(request))
+
+
+@pytest.mark.parametrize("name", ["Out", "Err"])
+@pytest.mark.parametrize("by", ["its name", "a link"])
+def test_nothing_comes_into_drovers_own_folder(row, name, by):
+    """What a job prints at another server is not written into the agent's own folder, by any name of its streams."""
+    one = row.one
+    own = os.path.join(one.base, "n1")
+    key = os.path.join(own, "agent.key")
+    with open(key, "rb") as f:
+        before = f.read()
+    if by == "a link":
+        os.makedirs(os.path.join(one.work, "links"), exist_ok=True)
+        to = os.path.join(one.work, "links", f"to-{name}")
+        os.symlink(own, to)
+        key = os.path.join(to, "agent.key")
+    attributes = {"Cmd": '"/bin/sh"', "Arguments": '"-c \'echo printed; echo printed >&2\'"', "Iwd": json.dumps(one.work), "TransferExecutable": "false",
+                  "Out": '"own.out"', "Err": '"own.err"', "FileSystemDomain": json.dumps(users.domain()), "Requirements": 'TARGET.Runner == "drover"',
+                  "DroverPath": '"n1/east, n1/here"', "RequestMemory": "32", "RequestDisk": "1024", "ShouldTransferFiles": '"NO"', name: json.dumps(key)}
+    body = {"uuid": str(uuid.uuid4()), "parts": [{"attributes": attributes, "rows": 1, "steps": 1}]}
+    request = one.api("POST", "/v1/requests", body)["id"]
+    job = one.wait_state(f"{request}.0", "completed", "held")
+    with open(os.path.join(own, "agent.key"), "rb") as f:
+        assert f.read() == before
+    assert job["state"] == "held" and "in a folder of Drover's own" in job["ad"]["HoldReason"], job
+    one.cli("rm", str(request))

@@ -449,6 +449,28 @@ def test_tags(two):
         liar.wire.close()
 
 
+def test_what_an_agent_may_offer_at_most(two):
+    """Of the numbers that an offer claims no more counts than the token says, neither by name, nor as a total, nor by an expression for each job."""
+    most = "Cpus=2,Memory=4096,gpus=0"
+    for name, options, ad, seen in (
+            ("m1", ["--most", most], "Cpus = 64; TotalCpus = 64; Memory = 1000000; Disk = 7", {"Cpus": 2, "TotalCpus": 2, "Memory": 4096, "Disk": 7}),
+            ("m2", ["--most", most], "Cpus = 1; TotalCpus = 2; Memory = 4095.9; GPUs = 8", {"Cpus": 1, "TotalCpus": 2, "Memory": 4095, "GPUs": 0}),
+            ("m3", ["--most", most], 'Cpus = ifThenElse(TARGET.JobPrio is undefined, 1, 999); Memory = "much"; TotalMemory = -1e300',
+             {"Cpus": 1, "Memory": 0, "TotalMemory": 0}),
+            ("m4", [], "Cpus = 64; Memory = 5000", {"Cpus": 64, "Memory": 5000})):
+        liar = Liar(two.instance, name, "--owners", "any", *options)
+        liar.hello()
+        liar.offer(ad=f"[ {ad} ]", jobs_max=0)
+        liar.ping()
+        queue, = (q for a in two.instance.agents() if a["name"] == name for q in a["queues"])
+        assert {k: queue["ad"].get(k) for k in seen} == seen
+        assert "GPUs" in seen or "GPUs" not in queue["ad"]
+        liar.wire.close()
+    for bad in ("Cpus", "Cpus=-1", "Cpus=8G", "1=2"):
+        assert "most is NAME=NUMBER" in two.instance.cli("token", "agent", "--name", "m5", "--most", bad, code=2).err
+    assert "for tokens of agents" in two.instance.cli("token", "user", "--most", most, code=2).err
+
+
 def test_the_role_of_a_token(two):
     """It is never more than its user's today."""
     for role in ("operator", "admin"):
@@ -553,6 +575,9 @@ def test_many_certificates(two):
 def test_many_names(two):
     """Names of attributes are kept for ever: one agent brings so many of them and no more."""
     liar = Liar(two.instance, "names", "--owners", "any")
+    liar.hello()
+    liar.offer(jobs_max=1)  # the names of an ordinary ad are known from now on
+    liar.ping()
     refused = 0
     for i in range(30):
         liar.hello()

@@ -16,6 +16,7 @@ import openapi
 import rekey
 from sssrmap import envelope, request, signature
 from drover import LIMIT, Instance, free_port, made, sh, wait_until
+from wire import Liar
 
 KIB, MIB = 1 << 10, 1 << 20
 KEY = "a key that Mallory does not have"
@@ -474,9 +475,11 @@ ATTEMPTS = {
     ("GET", "/v1/bank"): [("/v1/bank", None, 200)],
     ("GET", "/v1/bank/accounts/{name}"): [("/v1/bank/accounts/alice@test", None, 404)],
     ("GET", "/v1/bank/accounts/{name}/statement"): [("/v1/bank/accounts/alice@test/statement", None, 404)],
+    ("GET", "/v1/bank/bill"): [("/v1/bank/bill?by=account,month", None, 200), ("/v1/bank/bill?by=all", None, 400), ("/v1/bank/bill?account=secret", None, 404)],
     ("GET", "/v1/bank/reserved"): [("/v1/bank/reserved", None, 200)],
+    ("GET", "/v1/bank/machines"): [("/v1/bank/machines", None, 200)],
     ("POST", "/v1/bank/orders"): [("/v1/bank/orders", {"op": op, "account": "alice@test", "amount": 5, "id": 1}, (403, 404)) for op in (
-        "open", "deposit", "withdraw", "set", "charge", "release", "extend", "refund", "lien")],
+        "open", "deposit", "withdraw", "set", "charge", "release", "extend", "refund", "lien", "register", "machine", "unregister", "close")],
     ("GET", "/v1/nodes"): [("/v1/nodes", None, 200)],
     ("GET", "/v1/nodes/{name}"): [("/v1/nodes/n1", None, (200, 404))],
     ("POST", "/v1/nodes/{name}"): [("/v1/nodes/n1", {"state": state, "reason": "mine"}, 403) for state in (
@@ -707,9 +710,51 @@ def test_answers_that_nobody_reads(world):
     assert world.as_user("mallory", "POST", "/v1/actions", {"action": "remove", "ids": [str(said["id"])]})[1]["affected"] == 20000
 
 
-def test_waits_for_many_requests(world):
-    """Each request that a waiting call names counts: each change of one of them is looked at for every call. Others wait as before."""
-    numbers = [world.as_user("mallory", "POST", "/v1/requests", described())[1]["id"] for _ in range(200)]
+def test_listings_that_are_read_in_part(world):
+    """A client that stops in a listing keeps what waits to be sent to it in memory, and not the rows that this was made from."""
+    body = {**described(), "parts": [{"attributes": {"Cmd": '"x"', "Large": '"' + "z" * (MIB - 100) + '"'}, "steps": 60}]}
+    status, said = world.as_user("mallory", "POST", "/v1/requests", body)
+    assert status == 201, said
+
+    def asked():
+        s = socket.socket(socket.AF_UNIX)
+        s.settimeout(LIMIT)
+        s.connect(os.path.join(world.dir, "api.sock"))
+        s.sendall(f"GET /v1/jobs?id={said['id']}&attributes=Large HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        left = 2 * MIB - 300 * KIB
+        while left > 0:
+            left -= len(s.recv(min(left, 65536)))
+        return s
+
+    before = world.memory()
+    with many(12, asked):
+        assert (world.memory() - before) / MIB < 12 * 1.2
+    assert world.as_user("mallory", "POST", "/v1/actions", {"action": "remove", "ids": [str(said["id"])]})[1]["affected"] == 60
+
+
+def test_a_listing_of_long_names(world):
+    """A slice of a listing of requests ends by its size, whatever their names' is."""
+    body = {**described(), "hold": True, "parts": [{"attributes": {"Cmd": '"x"', "JobBatchName": '"' + "z" * (MIB - 100) + '"'}}]}
+    numbers = [world.as_user("mallory", "POST", "/v1/requests", {**body, "uuid": str(uuid.uuid4())})[1]["id"] for _ in range(20)]
+    raw = b""
+    with world.tls() as s:
+        s.sendall(head(world, "mallory", "/v1/requests", method="GET"))
+        while b"\r\n" not in raw.partition(b"\r\n\r\n")[2]:
+            raw += s.recv(1000)
+            assert b"Content-Length" not in raw
+    assert int(raw.partition(b"\r\n\r\n")[2].partition(b"\r\n")[0], 16) < 4 * MIB, raw[:300]
+    assert world.as_user("mallory", "POST", "/v1/actions", {"action": "remove", "ids": [str(n) for n in numbers]})[1]["affected"] == 20
+
+
+@contextlib.contextmanager
+def all_waits(world):
+    """Mallory has as many waiting calls as one user may, for two hundred requests each: the connections, and such a call."""
+    numbers = []
+    with world.tls() as s:
+        for _ in range(200):
+            body = json.dumps(described()).encode()
+            s.sendall(head(world, "mallory", "/v1/requests", f"Content-Length: {len(body)}") + body)
+            numbers.append(answer(s.recv(65536))[1]["id"])
     wait = f"/v1/wait?ids={','.join(map(str, numbers))}"
     seen = world.as_user("mallory", "GET", f"{wait}&timeout_ms=0")[1]["seen"]
     wait += f"&timeout_ms=300000&seen={seen}"
@@ -720,11 +765,36 @@ def test_waits_for_many_requests(world):
         return s
 
     with many(60, waiting) as peers:
+        yield peers, wait
+    assert world.as_user("mallory", "POST", "/v1/actions", {"action": "remove", "ids": [str(n) for n in numbers]})[1]["affected"] == 200
+
+
+def test_waits_for_many_requests(world):
+    """Each request that a waiting call names counts: each change of one of them is looked at for every call. Others wait as before."""
+    with all_waits(world) as (peers, wait):
         assert world.as_user("mallory", "GET", wait)[0] == 503
         assert not closed(peers[0])
         hers = world.as_user("alice", "POST", "/v1/requests", described())[1]["id"]
         assert world.as_user("alice", "GET", f"/v1/wait?ids={hers}&timeout_ms=100&seen=0.0.1.0.0.0")[0] == 200
-    assert world.as_user("mallory", "POST", "/v1/actions", {"action": "remove", "ids": [str(n) for n in numbers]})[1]["affected"] == 200
+
+
+def test_scripts_that_nobody_waits_for(world):
+    """A question about a script is forgotten with a call that may not wait: others' questions have room, however many such calls there are."""
+    agent = Liar(world, "scripts", "--owners", "any")
+    agent.hello()
+    agent.offer()
+    his, hers = (world.as_user(who, "POST", "/v1/requests", {**described(), "hold": False})[1]["id"] for who in ("mallory", "alice"))
+    agent.take(his)
+    with all_waits(world), world.tls() as s:
+        for _ in range(1100):
+            s.sendall(head(world, "mallory", f"/v1/jobs/{his}.0/script", method="GET"))
+            assert answer(s.recv(65536))[0] in (409, 503)
+    with world.tls() as s:
+        s.sendall(head(world, "alice", f"/v1/jobs/{hers}.0/script", "Connection: close", method="GET"))
+        question = agent.wire.until("script_get", where=lambda m: m["request"] == hers)
+        agent.wire.send(script={"serial": question["serial"], "text": "#!/bin/sh\n"})
+        status, got = answer(everything(s))
+    assert (status, got["script"]) == (200, "#!/bin/sh\n")
 
 
 def long_text():

@@ -452,7 +452,9 @@ ROUTES = {
     ("GET", "/v1/bank"): ("/v1/bank", None, 200),
     ("GET", "/v1/bank/accounts/{name}"): ("/v1/bank/accounts/physics", None, 404),
     ("GET", "/v1/bank/accounts/{name}/statement"): ("/v1/bank/accounts/physics/statement", None, 404),
+    ("GET", "/v1/bank/bill"): ("/v1/bank/bill?by=account", None, 200),
     ("GET", "/v1/bank/reserved"): ("/v1/bank/reserved", None, 200),
+    ("GET", "/v1/bank/machines"): ("/v1/bank/machines", None, 200),
     ("POST", "/v1/bank/orders"): ("/v1/bank/orders", {"op": "deposit", "account": "physics", "amount": 5}, 403),
     ("GET", "/v1/nodes"): ("/v1/nodes", None, 200),
     ("GET", "/v1/nodes/{name}"): ("/v1/nodes/node", None, 200),
@@ -591,7 +593,7 @@ def test_what_is_left_behind(own):
     one.up()
     script = own.write("odd.py", ODD)
     job = one.run(sh(f"/usr/bin/python3 {script}", should_transfer_files="YES", when_to_transfer_output="ON_EXIT",
-                     transfer_output_files="shell"))
+                     transfer_output_files="shell", request_disk="64 MB"))  # a folder is a block of the disk
     one.cli("get", str(job))
     assert not os.stat(os.path.join(one.work, "shell")).st_mode & (stat.S_ISUID | stat.S_ISGID)
     wait_until(lambda: os.listdir(os.path.join(one.dir, "agent", "jobs")) == [])

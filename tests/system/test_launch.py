@@ -77,6 +77,7 @@ def test_mpi_over_two_machines(machines, kind, command):
     program(machines, kind)
     said = ran(machines, parallel(command, should_transfer_files="YES", transfer_input_files=f"sum.{kind}")).splitlines()
     assert len(said) == 4 and all(line.endswith("sum 6") and " of 4 " in line for line in said), said
+    assert sorted(line.split(" on ")[1].split(":")[0] for line in said) == ["alpha", "alpha", "beta", "beta"], said
     with open(f"{machines.base}/srv.log", encoding="utf-8") as f:
         assert "starts a program on another" in f.read()
     assert {a["hostname"] for a in machines.agents("connected")} == {"alpha", "beta"}
@@ -186,4 +187,4 @@ def test_as_the_jobs_user(instance):
     request = site.submit(ONE, script, jobs=2, JobUniverse=11, GangSize=2, RequestCpus=2, ShouldTransferFiles="NO")
     instance.wait(request, code=None)
     said = site.text(ONE, "said").splitlines()
-    assert said[:2] == [str(ONE.pw_uid), site.home(ONE)] and sum(line.endswith("of 4 on ?: sum 6") for line in said) == 4, said
+    assert said[:2] == [str(ONE.pw_uid), site.home(ONE)] and sum(" of 4 on " in line and line.endswith(": sum 6") for line in said) == 4, said

@@ -2,6 +2,8 @@
 and jobs of several parts that start together, each at a place of its own."""
 import os
 
+import pytest
+
 import agents
 import openapi
 from drover import sh, wait_until
@@ -214,8 +216,8 @@ def test_a_far_server_is_a_place(two):
     request = two.submit(sh("true", meta="yes"))
     two.wait(request)
     steps = [s for s in two.json("log", "--trace", str(request))["steps"] if s["at_ms"]]
-    assert [s["step"] for s in steps] == [1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 14, 15]  # without a bank
-    assert "of 1 place that could run it" in steps[3]["details"] and "of n1" in steps[3]["details"]
+    assert [s["step"] for s in steps] == [1, 2, 4, 5, 6, 7, 9, 10, 11, 12, 14, 15]  # without a bank
+    assert "of 1 place that could run it" in steps[2]["details"] and "of n1" in steps[2]["details"]
     there = two.far.history()
     assert len(there) == 1 and "Meta" not in two.far.api("GET", f"/v1/history?id={there[0]['request']}&attributes=Meta")["jobs"][0]["ad"]
 
@@ -265,3 +267,69 @@ def test_over_slurm_and_an_agent(instance, clusters):
     instance.cli("bank", "withdraw", "physics", str(instance.json("bank", "balance", "physics")["available"] - 20))
     request = instance.submit(sh("true", meta="yes", **OWN))
     instance.wait_state(f"{request}.0", "held")
+
+
+@pytest.mark.parametrize("sooner", ["alpha", "beta"])
+def test_slurms_estimate_decides(instance, clusters, sooner):
+    """Both clusters are full of other people's jobs, of which this server knows nothing but what sbatch --test-only says: the meta job is
+    reserved where Slurm says that it starts sooner, and moves when the other cluster is free before."""
+    later, = {"alpha", "beta"} - {sooner}
+    instance.server()
+    agents.start(instance, agents.batch_queues(*clusters))
+    agents.queues(instance, 2)
+    minutes = {sooner: 10, later: 30}
+    others = {c.name: c.tool("sbatch", "--parsable", "-N4", "-n16", "--mem-per-cpu=10", f"--time={minutes[c.name]}", "--output=/dev/null",
+                             "--wrap=sleep 3600").strip() for c in clusters}
+
+    def waits():
+        """the queues' ads say how long a job would wait"""
+        ads = {q["name"]: q["ad"].get("QueueWait") or 0 for a in instance.agents("connected") for q in a["queues"]}
+        return 300 < ads[sooner] < 700 and ads[later] > 1000
+    wait_until(waits)
+    request = instance.submit(sh("true", meta="yes", prefer="time", allowed_execute_duration=60))
+    job = f"{request}.0"
+    instance.wait_state(job, "reserved")
+    meta = instance.json("why", job)["meta"]
+    assert meta["queue"] == sooner and meta["start_ms"] > instance.api("GET", f"/v1/requests/{request}")["submitted_ms"] + 240000
+    log = [e["text"] for e in instance.events(job) if e["event"] == "reservation"]
+    assert log[0].startswith(f"reserved at {sooner} of n1: room in ") and "of 2 places" in log[0], log
+    for c in clusters:
+        if c.name == later:
+            c.tool("scancel", others[later])
+    instance.wait(request)
+    assert instance.history(request)[0]["queue"] == later
+    assert [e["text"].split(":")[0] for e in instance.events(job) if e["event"] == "reservation"][1] == f"moved at {later} of n1"
+    for c in clusters:
+        c.tool("scancel", "-u", "root")
+        wait_until(lambda c=c: not c.jobs("pending,running,completing"))
+
+
+@pytest.mark.parametrize("sooner", ["far", "here"])
+def test_a_far_servers_queue_decides(two, sooner):
+    """Another server's place and one here are both busy: the meta job is reserved where there is room sooner, by what the far server
+    says of its queue, and moves to the other one when that is free before."""
+    seconds = {"far": 3600, "here": 3600, sooner: 600}
+    place(two, "n2")
+    full = {"far": two.far.submit(sh(f"while [ ! -e {two.work}/go-far ]; do sleep 0.05; done", allowed_execute_duration=seconds["far"], request_cpus=8)),
+            "here": blocker(two, "n2", seconds["here"])}
+    two.far.wait_state(f"{full['far']}.0", "running")
+
+    def wait_there():
+        """the far server has said how long a job would wait"""
+        return next((q["ad"].get("QueueWait") or 0 for a in two.agents("connected") for q in a["queues"] if q["name"] == "east"), 0) > seconds["far"] / 2
+    wait_until(wait_there)
+    request = two.submit(sh("true", meta="yes", prefer="time", allowed_execute_duration=60))
+    job = f"{request}.0"
+    queues = {"far": "east", "here": "default"}
+    two.wait_state(job, "reserved")
+    meta = two.json("why", job)["meta"]
+    assert meta["queue"] == queues[sooner] and meta["start_ms"] > two.api("GET", f"/v1/requests/{request}")["submitted_ms"] + 240000
+    other = "here" if sooner == "far" else "far"
+    two.write("go-n2" if other == "here" else "go-far", "")
+    two.wait(request)
+    assert two.history(request)[0]["queue"] == queues[other]
+    assert [e["text"].split(" of ")[0] for e in two.events(job) if e["event"] == "reservation"][:2] == [f"reserved at {queues[sooner]}", f"moved at {queues[other]}"]
+    two.write("go-far", "")
+    two.write("go-n2", "")
+    two.wait(full["here"])
+    two.far.wait(full["far"])

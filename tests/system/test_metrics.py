@@ -67,7 +67,7 @@ def test_the_numbers_are_what_happened(drover):
     assert value(samples, "drover_queues_open", queue="default") == 1
     assert value(samples, "drover_nodes", state="idle") == 1 and value(samples, "drover_nodes", state="failed") == 0
     for name, label in (("drover_job_wait_seconds", {"queue": "default"}), ("drover_job_run_seconds", {"queue": "default"}),
-                        ("drover_account_job_wait_seconds", {"account": owner})):
+                        ("drover_account_job_wait_seconds", {"account": owner}), ("drover_account_job_run_seconds", {"account": owner})):
         assert types[name] == "histogram"
         counts = [v for (n, pairs), v in samples.items() if n == f"{name}_bucket" and pairs[:-1] == tuple(label.items())]
         assert counts == sorted(counts) and counts[-1] == value(samples, f"{name}_count", **label) == 4, name
@@ -81,6 +81,21 @@ def test_the_numbers_are_what_happened(drover):
     assert value(later, "drover_http_requests_total", method="GET", route="/v1/jobs/{id}", code="404") == 1
     assert value(later, "drover_http_requests_total", method="other", route="other", code="404") == 1
     assert all(later[key] >= v for key, v in samples.items() if types.get(key[0]) == "counter"), "a counter went back"
+
+
+def test_accounts_beyond_two_hundred_share_a_name(instance):
+    names = [f"a{n}" for n in range(205)]
+    os.makedirs(instance.dir, mode=0o700, exist_ok=True)
+    instance.write(f"{instance.dir}/droverd.yaml", "accounts:\n" + "".join(f"  {name}: {{users: ['*']}}\n" for name in names))
+    instance.up()
+    instance.run(sh("true", accounting_group="$(name)", queue=f"queue name in ({' '.join(names)})"))
+
+    def counts():
+        samples, _ = parse(text_of(instance))
+        found = {dict(pairs)["account"]: v for (name, pairs), v in samples.items() if name == "drover_account_job_run_seconds_count"}
+        return sum(found.values()) == 205 and found
+    found = wait_until(counts)
+    assert len(found) == 201 and found["other"] == 5
 
 
 def test_promtool_has_nothing_to_say(drover):
@@ -132,19 +147,37 @@ scrape_configs:
         daemon.stop()
 
 
+def dashboard():
+    """What the panels ask, of all servers."""
+    with open(DASHBOARD, encoding="utf-8") as f:
+        return [t["expr"].replace("$instance", ".*") for p in json.load(f)["panels"] for t in p["targets"]]
+
+
+def test_every_panel_of_the_dashboard_has_data(instance, prometheus):
+    agents.start(instance, "queues:\n  - name: here\n    cpus: 2\n")
+    found = set()
+
+    def empty():
+        """all panels have data"""
+        instance.run(sh("true"))  # a rate is known of a counter that grows between two looks at it
+        for expression in dashboard():
+            if any(sample["value"][1] != "NaN" for sample in prometheus(expression) or []):
+                found.add(expression)
+        return set(dashboard()) - found
+
+    wait_until(lambda: not empty())
+
+
 def test_a_real_prometheus_scrapes_it(instance, prometheus):
     instance.submit("executable = /bin/true\nqueue 7\n")
     got = wait_until(lambda: [s for s in prometheus('drover_jobs{state="idle"}') or [] if s["value"][1] == "7"])
     assert got[0]["metric"]["job"] == "drover"
     assert [s["value"][1] for s in prometheus('up{job="drover"}')] == ["1"]
 
-    with open(DASHBOARD, encoding="utf-8") as f:
-        panels = json.load(f)["panels"]
-    expressions = [t["expr"].replace("$instance", ".*") for p in panels for t in p["targets"]]
+    expressions = dashboard()
     assert len(expressions) > 15
     known = set(parse(text_of(instance))[1])
     for expression in expressions:
-        prometheus(expression)  # or it is no PromQL
         names = {re.sub(r"_(bucket|sum|count)$", "", n) for n in re.findall(r"\b(?:drover|process)_[a-z_]+\b", expression)}
         assert names and names <= known, (expression, names - known)
     with open(RULES, encoding="utf-8") as f:

@@ -235,7 +235,11 @@ def test_every_operation(instance):
     assert call("POST", "/v1/bank/orders", {"op": "deposit", "account": "physics", "amount": 100, "credit": 7})["amount"] == 100
     call("POST", "/v1/bank/orders", {"op": "quote", "account": "physics", "duration_ms": 1000, "cpus": 2})
     lien = call("POST", "/v1/bank/orders", {"op": "lien", "account": "physics", "amount": 10})["id"]
+    assert call("GET", "/v1/bank/bill?by=account,month&from_ms=0&to_ms=9")["groups"] == []
     call("GET", "/v1/bank/reserved")
+    call("POST", "/v1/bank/orders", {"op": "register", "place": "colony", "arch": "x86_64", "opsys": "Linux", "state": "inactive", "why": "a cluster"})
+    assert call("GET", "/v1/bank/machines")["machines"][0]["arch"] == "x86_64"
+    call("POST", "/v1/bank/orders", {"op": "unregister", "place": "colony"})
     call("POST", "/v1/bank/orders", {"op": "charge", "id": lien, "amount": 9})
     call("POST", "/v1/bank/orders", {"op": "lien", "account": "physics", "amount": 1000}, status=409)
     call("POST", "/v1/bank/orders", {"op": "steal"}, status=400, check=False)

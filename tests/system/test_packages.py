@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from drover import wait_until
+from test_docs import tour
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -105,6 +106,12 @@ def test_installed_used_upgraded_and_purged(packages, root, tmp_path):
             assert counted.strip() == "1"
         finally:
             server.terminate()
+
+    # The tour of the README, from the packages alone.
+    (root / "tmp/tour.sh").write_text("drover up >/tmp/up.log 2>&1 &\nuntil grep -q ready /tmp/up.log; do sleep 0.1; done\n(set -e\n" +
+                                      "\n".join(tour()[2:]) + ")\ncode=$?\nkill $!\nwait\nexit $code\n", encoding="utf-8")
+    said = inside(root, *as_ann, "DROVER_DIR=/tmp/drover-tour", "bash", "/tmp/tour.sh", timeout=600)
+    assert "request 3: 1000 jobs" in said and "request 8: " in said and "POLICY" in said, said
 
     # A newer version keeps what the admin wrote and what the server has.
     with open(root / "etc/drover/droverd.yaml", "a", encoding="utf-8") as f:

@@ -20,13 +20,15 @@ SUM = r"""
 
 int main(void)
 {
-        int rank, size, sum = 0;
+        char machine[MPI_MAX_PROCESSOR_NAME];
+        int rank, size, length, sum = 0;
 
         MPI_Init(NULL, NULL);
+        MPI_Get_processor_name(machine, &length);
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
         MPI_Comm_size(MPI_COMM_WORLD, &size);
         MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-        printf("rank %d of %d on %s: sum %d\n", rank, size, getenv("SLURMD_NODENAME") ? getenv("SLURMD_NODENAME") : "?", sum);
+        printf("rank %d of %d on %s: sum %d\n", rank, size, getenv("SLURMD_NODENAME") ? getenv("SLURMD_NODENAME") : machine, sum);
         MPI_Finalize();
         return 0;
 }

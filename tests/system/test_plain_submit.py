@@ -65,6 +65,17 @@ def test_the_server_reads_nothing_for_others(shared):
     assert ad["Args"] == "<none>" if "Args" in ad else "<none>" in ad["Arguments"]
 
 
+def test_datasets_and_xml_are_for_drover_submit(shared):
+    """What names files and queries of its submitter is refused with that reason, and not as a mistake in a submit file."""
+    for dataset in ("catalog:n=1", "catalog:mine?n=1", "filelist:list", "data/*"):
+        error = post(shared, f"executable = /bin/true\ndataset = {dataset}\nqueue\n", status=400)["error"]
+        assert error["code"] == "bad_submit_file" and "submit file:2: dataset" in error["message"], error
+        assert "reads no files, folders, commands and catalogs; drover submit does" in error["message"], error
+    for text in ('<?xml version="1.0"?>\n<job><command>true</command></job>\n', "\n <request/>"):
+        error = post(shared, text, status=400)["error"]
+        assert error["code"] == "bad_submit_file" and "are read by drover submit and star-submit only" in error["message"], error
+
+
 def test_texts_that_are_too_much(shared):
     assert post(shared, "# " + "x" * 70000, status=413)["error"]["code"] == "too_large"
     bomb = "a0 = " + "x" * 1000 + "\n" + "".join(f"a{n} = $(a{n - 1})$(a{n - 1})\n" for n in range(1, 30))

@@ -31,6 +31,10 @@ initializers:
   careful: {{attributes: {{Mark: '"careful"'}}, policy: resonance}}
 defaults: {{{defaults}}}
 {more}"""
+TIMED = """  hour: {places: 'TARGET.QueueName == "short"', time_limit: 1h}
+  day: {places: 'TARGET.QueueName == "long"', time_limit: 2h}
+  others: {places: 'TARGET.QueueName == "long"', time_limit: 1m, users: ["*@elsewhere"]}
+"""
 PLAIN = "  plain: {places: 'TARGET.QueueName =!= \"group\"'}\n"
 
 
@@ -271,3 +275,64 @@ def test_recorders_say_what_is_counted(instance):
     record("{theirs: {users: ['*@elsewhere']}}", server)
     instance.submit(sh("exit 0"), "--hold")
     assert counts() == {"request_memory": 1}
+
+
+def test_keywords_of_datasets_and_sums_are_counted(instance):
+    """Those that leave no attribute of the job, and the parts of a SUMS description; a recorder may name them."""
+    settings(instance, "policy: none", "recorders: {a: {keywords: [dataset, files_per_hour, 'sums:maxFilesPerProcess', 'sums:input.nFiles']}}\n")
+    instance.server()
+    instance.write("list", "file:/a\nfile:/b\n")
+    instance.submit("executable = /bin/true\ndataset = filelist:list\nfiles_per_job = 1\nfiles_per_hour = 7\nqueue\n", "--hold")
+    instance.submit("executable = /bin/true\nqueue\n", "--hold")
+    instance.write("job.xml", '<job maxFilesPerProcess="2" filesPerHour="3"><command>true</command><stdout URL="file:/tmp/$JOBID"/>'
+                   '<input URL="filelist:list" nFiles="all"/></job>')
+    instance.cli("submit", "--hold", "job.xml")
+    counts = {g["keyword"]: (g["requests"], g["jobs"]) for g in instance.json("stats", "--by", "keyword")["groups"]}
+    assert counts == {"dataset": (1, 2), "files_per_hour": (2, 3), "sums:maxFilesPerProcess": (1, 1), "sums:input.nFiles": (1, 1)}, counts
+
+
+def test_files_per_hour_in_the_time_of_the_queue(instance):
+    """Files are cut so that a job ends within the time that its virtual queue, policy or initializer leaves it."""
+    settings(instance, "initializer: none")
+    text = SETTINGS.format(defaults="policy: hourly", more="").replace("dispatchers:\n", PLAIN + TIMED + "dispatchers:\n", 1)
+    text = text.replace("policies:\n", "policies:\n  hourly: {queues: [plain, others, hour, day]}\n  daily: {queues: [day, plain]}\n", 1)
+    text = text.replace("initializers:\n", "initializers:\n  slow: {attributes: {AllowedExecuteDuration: 10800}}\n  shorts: {policy: daily}\n", 1)
+    with open(os.path.join(instance.dir, "droverd.yaml"), "w", encoding="utf-8") as f:
+        f.write(text)
+    instance.server()
+    instance.write("list", "".join(f"file:/data/{i}\n" for i in range(12)))
+
+    def cut(*lines, args=()):
+        text = "executable = /bin/true\ndataset = filelist:list\nfiles_per_job = 12\n" + "".join(line + "\n" for line in lines)
+        out = instance.cli("submit", "--dry-run", *args, "-", stdin=text + "queue\n")
+        limit = re.search(r"^  a job has (\d+) seconds, a limit of (.*)$", out.out, re.M)
+        rows = out.out.split("JOBS")[1].splitlines()[1].split()
+        return (int(rows[0]), limit and limit.groups()), out.err
+    hour, day = ("3600", "the virtual queue hour"), ("7200", "the virtual queue day")
+    assert cut("files_per_hour = 3")[0] == (4, hour)
+    assert cut("files_per_hour = 3", "job_policy = daily")[0] == (2, day)
+    assert cut("files_per_hour = 3", args=("--policy", "daily"))[0] == (2, day)
+    assert cut("files_per_hour = 3", "job_virtual_queue = day")[0] == (2, day)
+    assert cut("files_per_hour = 3", "+JobVirtualQueue = \"hour\"", "job_policy = none")[0] == (4, hour)
+    assert cut("files_per_hour = 1", "job_initializer = slow")[0] == (4, ("10800", "the initializer slow"))
+    assert cut("files_per_hour = 3", "job_initializer = shorts")[0] == (2, day)
+    assert cut("files_per_hour = 3", "allowed_execute_duration = 1200")[0] == (12, ("1200", "its description"))
+    cuts, said = cut("files_per_hour = 3", "job_policy = none")
+    assert cuts == (1, None) and "nothing limits" not in said, said  # files_per_job does
+    text = "executable = /bin/true\ndataset = filelist:list\nfiles_per_hour = 3\n{}queue\n"
+    assert "nothing limits the time of a job" in instance.cli("submit", "--dry-run", "-", stdin=text.format("job_policy = none\n")).err
+    assert "nothing limits" not in instance.cli("submit", "--dry-run", "-", stdin=text.format("")).err
+    # SUMS's attribute, and -p
+    xml = ('<job filesPerHour="3"><command>true</command><stdout URL="file:/tmp/$JOBID"/>'
+           f'<input URL="filelist:{instance.work}/list" nFiles="all"/></job>')
+    instance.write("job.xml", xml)
+    out = instance.json("submit", "--dry-run", "--policy", "daily", "job.xml")["parts"][0]
+    assert [row.split("\x1f")[3] for row in out["items"].splitlines()] == ["6", "6"]
+    # what is submitted is what was shown, and goes to the queue
+    request = instance.submit("executable = /bin/true\ndataset = filelist:list\nfiles_per_hour = 3\njob_virtual_queue = hour\n"
+                              "files_per_job = 12\nqueue\n", "--hold")
+    assert len(instance.api("GET", f"/v1/jobs?id={request}")["jobs"]) == 4
+    # without a server nothing is known, which is said
+    instance.kill_server()
+    out = instance.cli("submit", "--dry-run", "job.xml", code=None)
+    assert "the time limit of the jobs is not known" in out.err, out

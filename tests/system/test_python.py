@@ -187,6 +187,7 @@ def test_the_package_is_installed_where_python_looks(request, tmp_path):
     assert done.returncode == 0, done.stdout[-2000:]
     found = [folder for folder, _, names in os.walk(tmp_path) if "executor.py" in names]
     assert len(found) == 1 and "dist-packages" in found[0]
+    assert os.path.exists(os.path.join(found[0], "py.typed"))  # checkers of types believe the package's own
     text = subprocess.run([sys.executable, "-c", "import drover; print(drover.Client.__module__, drover.__file__)"],
                           env={**os.environ, "PYTHONPATH": os.path.dirname(found[0])}, stdout=subprocess.PIPE, text=True, check=True)
     assert text.stdout.startswith("drover.client " + found[0])

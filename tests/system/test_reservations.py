@@ -86,6 +86,25 @@ def test_jobs_run_in_it_and_around_it(instance):
     assert "nothing is reserved" not in instance.cli("reserve", "list")
 
 
+def test_where_and_how_often(instance):
+    """Places of a group, by a condition and so many at once; every week."""
+    settings(instance, "")
+    instance.server()
+    for name, group, rack in (("n1", "red", 1), ("n2", "blue", 1), ("n3", "blue", 2)):
+        agents.start(instance, CONFIG + f"attributes: 'ParallelSchedulingGroup = \"{group}\"; Rack = {rack};'\n", name)
+        agents.queues(instance, 1, name)
+
+    def places(*args):
+        return sorted(p["agent"] for p in shown(instance, reserve(instance, *args, "--cpus", "1", "--for", "1h"))["places"])
+    assert places("--group", "blue", "--nodes", "2") == ["n2", "n3"]
+    assert places("--where", 'Rack == 1 && ParallelSchedulingGroup != "red"') == ["n2"]
+    assert places("--queue", "n1") == ["n1"]
+    for args in (("--group", "blue", "--nodes", "3"), ("--group", "green"), ("--where", "Rack == 3"), ("--queue", "n4")):
+        assert refused(instance, "reserve", *args, "--cpus", "1", "--for", "1h"), args
+    weekly = reserve(instance, "--where", "Rack == 2", "--cpus", "2", "--from", "+1h", "--for", "1h", "--every", "week")
+    assert shown(instance, weekly)["every_ms"] == 7 * 86400000 and "7d00h" in instance.cli("reserve", "list")
+
+
 def test_it_evicts_and_maintains(instance):
     """Maintenance: what runs goes back to the queue, nothing is given there, and afterwards it runs again."""
     begin(instance)

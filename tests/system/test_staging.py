@@ -33,17 +33,17 @@ def used(pid, thread):
         return sum(map(int, f.read().rpartition(")")[2].split()[11:13]))
 
 
-def at_work(pid):
-    """A thread beside the first that computes."""
+def at_work(pid, ticks=20):
+    """A thread beside the first that computes, and has done so for so many hundredths of a second."""
 
     def there():
         """a worker is at work"""
         for thread in map(int, os.listdir(f"/proc/{pid}/task")):
-            if thread != pid and used(pid, thread) > 20:
+            if thread != pid and used(pid, thread) > ticks:
                 return thread
         return None
 
-    return wait_until(there)
+    return wait_until(there, every=0.005)
 
 
 @contextlib.contextmanager
@@ -145,7 +145,7 @@ def test_inputs_without_progress(hasty):
     request = hasty.submit(sh("ls many | wc -l >count", transfer_input_files="many",
                               should_transfer_files="IF_NEEDED"))
     why = f"staging made no progress for 2 s at {folder}"
-    with one_thread.held(at_work(hasty.agent.pid)):
+    with one_thread.held(at_work(hasty.agent.pid, ticks=2)):  # the files are made in a few tenths of a second
         wait_until(lambda: unreachable(hasty) == why)
         hasty.wait_state(f"{request}.0", "idle")
         wait_until(lambda: hasty.agents()[0]["queues"][0]["ad"].get("StagingFailures") == 1)

@@ -2,10 +2,13 @@
 import glob
 import json
 import os
+import shutil
 import subprocess
+import tempfile
 
 import pytest
 from drover import wait_until
+from guarded import Authority, Grid
 
 ROOT4STAR = """#!/bin/sh
 # root4star -q -b MACRO("OUTPUT", "LIST"): what it is told of goes into the output.
@@ -105,6 +108,41 @@ def test_the_seeds_example(instance, sums):
     assert "catalog star.bnl.gov" in report
 
 
+def lists(instance, xml, sums):
+    """What the jobs of a description see in their lists, job by job."""
+    for name in glob.glob(os.path.join(instance.work, "temp", "seen.*")):
+        os.unlink(name)
+    instance.write("job.xml", xml)
+    request = sums("star-submit", "job.xml").stdout.split("request ")[1].split()[0]
+    instance.wait(request)
+    return [instance.read(f"temp/seen.{n}").split() for n in range(len(instance.history(request)))]
+
+
+def test_single_copy_prefer_storage_and_input_order(instance, sums):
+    """In jobs that run: which replicas they see, and in which order."""
+    instance.up()
+    lines = []
+    for i, run in enumerate((30, 10, 20)):
+        for store in ("nfs", "local"):
+            instance.write(f"{store}/f{i}", f"{store} {run}\n")
+        lines.append(json.dumps({"name": f"f{i}", "metadata": {"run": run}, "replicas": [
+            {"url": f"file:{instance.work}/{store}/f{i}", "store": store} for store in (("nfs", "local") if i < 2 else ("nfs",))]}))
+    instance.cli("catalog", "import", "-", stdin="\n".join(lines))
+
+    def of(inputs, **attributes):
+        return lists(instance, job(["cat `cat $FILELIST`", '<shell>sh</shell><stdout URL="file:temp/seen.$JOBINDEX"/>', inputs], **attributes), sums)
+    everything = '<input URL="catalog:?run=>0" nFiles="all"{}/>'
+    assert of(everything.format("")) == [["nfs", "30", "nfs", "10", "nfs", "20"]]
+    # every replica, or one of each; the one in the preferred store, where there is one
+    assert of(everything.format(' singleCopy="false"')) == [["nfs", "30", "local", "30", "nfs", "10", "local", "10", "nfs", "20"]]
+    assert of(everything.format(' singleCopy="true" preferStorage="local"')) == [["local", "30", "local", "10", "nfs", "20"]]
+    assert of(everything.format(' preferStorage="nfs"')) == [["nfs", "30", "nfs", "10", "nfs", "20"]]
+    # by a key, across jobs
+    assert of(everything.format(""), inputOrder="run", maxFilesPerProcess=2) == [["nfs", "10", "nfs", "20"], ["nfs", "30"]]
+    out = sums("star-submit", instance.write("other.xml", job(["true", '<stdout discard="true"/>', everything.format(' preferStorage="hpss"')])))
+    assert "3 files have no replica in the preferred store hpss" in out.stderr
+
+
 def test_variables_streams_and_sandbox(instance, sums):
     """Without files: nProcesses; files and folders are shipped as they are at the submit."""
     instance.up()
@@ -147,6 +185,36 @@ def test_shell_and_command_input(instance, sums):
     assert all(text.startswith(f"<{n[1]}>") for n, text in made.items()), made
 
 
+def test_inputs_are_copied(instance, sums):
+    """copyInputLocally: the command sees copies in its folder, of files of the same name and of an XRootD server too; without one it does not begin."""
+    instance.up()
+    folder = tempfile.mkdtemp(prefix="drover-sums-")  # XRootD runs as another user
+    os.chmod(folder, 0o755)
+    grid = Grid(os.path.join(folder, "grid"), Authority(os.path.join(folder, "authority")))
+    try:
+        grid.wait()
+        grid.put("far.root", b"<far>\n")
+        paths = [instance.write(f"{name}/a b.root", f"<{name}>\n") for name in ("one", "two")]
+        instance.write("files.list", "\n".join([*paths, grid.root + "far.root"]) + "\n")
+        body = ["pwd; cat $FILELIST; while read -r f; do cat \"$f\"; done &lt;$FILELIST; cat \"$INPUTFILE0\"; echo $FILEBASENAME",
+                "<shell>sh</shell>", '<stdout URL="file:temp/$JOBINDEX.out"/><stderr URL="file:temp/$JOBINDEX.err"/>', '<input URL="filelist:files.list"/>']
+        instance.write("job.xml", job(body, copyInputLocally="true"))
+        sums("star-submit", "job.xml")
+        instance.wait("1")
+        far, near = sorted((instance.read(f"temp/{n}.out").splitlines() for n in range(2)), key=len)  # a group of files each
+        assert far[1:] == [f"{far[0]}/INPUTFILES/far.root", "<far>", "<far>", "far"]
+        assert near[1:] == [f"{near[0]}/INPUTFILES/a b.root", f"{near[0]}/INPUTFILES/1/a b.root", "<one>", "<two>", "<one>", "a b"]
+        assert not os.path.exists(near[0]) and instance.read("one/a b.root") == "<one>\n"
+        os.unlink(os.path.join(grid.data, "far.root"))
+        sums("star-submit", "job.xml")
+        instance.wait("2", code=1)
+        assert sorted(r["exit_code"] for r in instance.history("2")) == [0, 125]
+        assert f"the input {grid.root}far.root cannot be copied" in "".join(instance.read(f"temp/{n}.err") for n in range(2))
+    finally:
+        grid.stop()
+        shutil.rmtree(folder)
+
+
 def test_templates_and_kill(instance, sums):
     instance.server()
     text = job(["echo &word; &n;", '<stdout URL="file:&out;/$JOBID"/>'], nProcesses="&n;")
@@ -160,7 +228,8 @@ def test_templates_and_kill(instance, sums):
     assert sums("star-kill-job", f"{request}_1").stdout == f"{request}_1: 1 job(s) killed\n"
     assert sums("star-kill-job", request).stdout == f"{request}: 2 job(s) killed\n"
     assert "no such job" in sums("star-kill-job", request, code=1).stderr
-    assert sums("star-kill-job", "nonsense", code=1).stderr
+    for word in ("nonsense", "0123abcd", "1.2.3"):
+        assert f"{word} is no id: a request is 32 hexadecimal digits" in sums("star-kill-job", word, code=1).stderr
     assert sums("star-submit-template", "-entities", "x=1", code=1).stderr.endswith("NAME=VALUE,...\n")
     assert "is none" in sums("star-submit-template", "-template", "t.xml", "-entities", "word", code=1).stderr
 

@@ -253,6 +253,14 @@ def test_listing(instance):
     assert all_pages(instance, page_size=2, view="BASIC") == wait + over
 
 
+def test_a_page_that_ends_with_the_queue(instance):
+    instance.server()
+    tasks = [tes.create(instance, {"executors": ONE}) for _ in range(3)]
+    tes.cancel(instance, tasks[0])
+    for size in (1, 2, 3):
+        assert all_pages(instance, page_size=size) == [tasks[1], tasks[2], tasks[0]]
+
+
 def test_bad_tasks_are_told_where(instance):
     instance.server()
     cases = {
