@@ -192,7 +192,7 @@ def test_reservations_are_made_in_grid_engine_too(instance, grid):
 
 
 def test_a_reservation_of_grid_engine_ends_its_jobs(instance, grid):
-    """Grid Engine deletes them with it: the job is held, and says so."""
+    """Grid Engine deletes them with it: the job is held, and says so. (It leaves those alone that it is just starting.)"""
     instance.server()
     agents.start(instance, agents.batch_queues(grid).replace("poll:", "reservations: 'yes', poll:"))
     agents.offering(instance, "grid")
@@ -200,6 +200,7 @@ def test_a_reservation_of_grid_engine_ends_its_jobs(instance, grid):
     wait_until(lambda: "drover-" in grid.tool("qrstat", "-xml"))
     request = instance.submit(sh("while :; do sleep 0.1; done", reservation=number))
     instance.wait_state(f"{request}.0", "running")
+    wait_until(lambda: [j[1] for j in grid.jobs()] == ["r"])
     instance.cli("reserve", "end", str(number))
     instance.wait_state(f"{request}.0", "held")
     assert "it was cancelled there" in instance.cli("why", f"{request}.0")
