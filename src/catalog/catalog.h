@@ -136,3 +136,30 @@ struct catalog_about {
         uint64_t files, keys, datasets;
 };
 int catalog_about(struct catalog *c, struct catalog_about *ret, struct err *err);
+
+/* ---- a log of the changes
+ *
+ * Each writing call can also be written to a log elsewhere, from which another machine brings a copy of the
+ * catalog up to date. Calls that are applied in the same order have the same effects, including the numbers
+ * of files that cursors have. A catalog stores the position in the log of its last change, with that change.
+ */
+struct catalog_position {
+        uint64_t number; /* of a change, without gaps; 0: none has been logged */
+        uint64_t id;     /* random; changes of two logs with the same number differ in it */
+};
+/* Appends a change to the log. Returns 0 when it is durable there; CATALOG_FULL if it is not in the log; any
+ * other error if that is not known. In both cases nothing changes here, and the writing call returns it. */
+typedef int catalog_log_fn(void *arg, struct catalog_position at, struct str change, struct err *err);
+/* From now on changes are logged; fn NULL: no longer, and the position is forgotten. While there is a log,
+ * the last changes may be missing here after a power cut; catalog_apply adds them again. A catalog without a
+ * position gets one, with the number 1. Returns as catalog_put. */
+int catalog_log(struct catalog *c, catalog_log_fn *fn, void *arg, struct err *err);
+struct catalog_position catalog_position(const struct catalog *c);
+/* Returns whether the log may have a change that this catalog does not have: close it, open it again, and
+ * apply what is missing. Until then writing calls fail. */
+bool catalog_is_behind(const struct catalog *c);
+/* Reads the position of a logged change. Returns 0, or CATALOG_CORRUPT with err. */
+int catalog_change_at(struct str change, struct catalog_position *ret, struct err *err);
+/* Makes the change after catalog_position here too. Returns 0; CATALOG_CORRUPT if it is another change, is
+ * damaged, or cannot be made here; or as catalog_put. */
+int catalog_apply(struct catalog *c, struct str change, struct err *err);

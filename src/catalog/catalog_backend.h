@@ -10,7 +10,19 @@
 
 struct catalog {
         const struct catalog_ops *ops;
+        /* of catalog.c: */
+        catalog_log_fn *log; /* NULL: changes are not logged */
+        void *log_arg;
+        struct buf change; /* of the writing call under way, if it is logged or applied */
+        bool behind;       /* the log may have a change that is not here */
+        bool applying;     /* the change comes from the log */
+        /* The back end stores it with each change, and sets it when it opens. */
+        struct catalog_position position;
 };
+
+/* A back end calls it in each writing call when nothing but its commit can fail, then stores the position,
+ * and commits. If that fails, it restores the position. Returns 0, or an error with which the call ends. */
+int catalog_write_log(struct catalog *c, struct err *err);
 
 struct catalog_ops {
         /* path: the part of the address after "name:" */
@@ -29,6 +41,8 @@ struct catalog_ops {
                       uint64_t *ret_removed, struct err *err);
         int (*dataset_put)(struct catalog *c, const struct catalog_dataset *d, struct err *err);
         int (*dataset_remove)(struct catalog *c, struct str name, struct err *err);
+        /* Stores the position alone. logged: commits need not be durable one by one. */
+        int (*set_logged)(struct catalog *c, bool logged, struct err *err);
 };
 
 extern const struct catalog_ops catalog_sqlite;

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define APPLICATION_ID 0x44727663 /* "Drvc", in the file's header */
-#define SCHEMA         1
+#define SCHEMA         2
 
 static const char schema_sql[] =
         "BEGIN IMMEDIATE;"
@@ -24,6 +24,10 @@ static const char schema_sql[] =
         "CREATE TABLE dataset (id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE, owner BLOB NOT NULL,"
         " query BLOB, files BLOB, count INTEGER NOT NULL);"
         "PRAGMA user_version = 1; PRAGMA application_id = 1148352099; COMMIT";
+static const char schema_2_sql[] = "BEGIN IMMEDIATE;"
+                                   "ALTER TABLE state ADD COLUMN log_number INTEGER NOT NULL DEFAULT 0;"
+                                   "ALTER TABLE state ADD COLUMN log_id INTEGER NOT NULL DEFAULT 0;"
+                                   "PRAGMA user_version = 2; COMMIT";
 
 static const char *const statement_sql[ST_COUNT] = {
         [ST_BEGIN] = "BEGIN IMMEDIATE",
@@ -42,8 +46,8 @@ static const char *const statement_sql[ST_COUNT] = {
         [ST_COLUMN_REMOVE] = "DELETE FROM piece WHERE id = ?",
         [ST_KEY_ADD] = "INSERT INTO key (id, name) VALUES (?, ?)",
         [ST_KEYS] = "SELECT id, name FROM key ORDER BY id",
-        [ST_STATE] = "SELECT next FROM state",
-        [ST_STATE_SET] = "UPDATE state SET next = ?",
+        [ST_STATE] = "SELECT next, log_number, log_id FROM state",
+        [ST_STATE_SET] = "UPDATE state SET next = ?, log_number = ?, log_id = ?",
         [ST_DATASET] = "SELECT query, files, owner, count FROM dataset WHERE name = ?",
         [ST_DATASETS] = "SELECT name, owner, query, count FROM dataset WHERE name > ? ORDER BY name",
         [ST_DATASET_PUT] = "INSERT INTO dataset (name, owner, query, files, count) VALUES (?, ?, ?, ?, ?)"
@@ -263,7 +267,9 @@ static int migrate(struct db *q, struct err *err)
         if (version > SCHEMA)
                 return err_set(err, CATALOG_TOO_NEW, "%s was made by a newer version: run that version",
                                q->path);
-        return version == 0 ? run_sql(q, schema_sql, err) : 0;
+        if (version == 0)
+                r = run_sql(q, schema_sql, err);
+        return r == 0 && version < 2 ? run_sql(q, schema_2_sql, err) : r;
 }
 
 static int connect(struct db *q, struct err *err)
@@ -330,6 +336,8 @@ static int db_open(const char *path, struct catalog **ret, struct err *err)
         if (r == 0) {
                 r = db_step(q, ST_STATE, err);
                 q->next = r == 1 ? db_number(q->st[ST_STATE], 0) : 0;
+                q->catalog.position = (struct catalog_position){r == 1 ? db_number(q->st[ST_STATE], 1) : 0,
+                                                                r == 1 ? db_number(q->st[ST_STATE], 2) : 0};
                 sqlite3_reset(q->st[ST_STATE]);
                 r = r < 0 || r > 1 ? r : q->next == 0 ? db_corrupt(q, "its table of state is empty", err) : 0;
         }
@@ -353,6 +361,15 @@ static int about(struct catalog *c, struct catalog_about *ret, struct err *err)
         return r == 1 ? 0 : r;
 }
 
+/* In WAL mode, NORMAL loses the last commits in a power cut, but never damages the file. */
+static int set_logged(struct catalog *c, bool logged, struct err *err)
+{
+        struct db *q = (struct db *)c;
+        int r = run_sql(q, logged ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL", err);
+
+        return r == 0 ? db_state_write(q, err) : r;
+}
+
 const struct catalog_ops catalog_sqlite = {
         .open = db_open,
         .close = db_close,
@@ -364,4 +381,5 @@ const struct catalog_ops catalog_sqlite = {
         .remove = db_remove,
         .dataset_put = db_dataset_put,
         .dataset_remove = db_dataset_remove,
+        .set_logged = set_logged,
 };

@@ -79,6 +79,7 @@ int db_corrupt(const struct db *q, const char *what, struct err *err);
 /* Steps a statement once. Returns 1 when there is a row, 0, or an error. The caller resets it. */
 int db_step(struct db *q, enum statement st, struct err *err);
 int db_run(struct db *q, enum statement st, struct err *err); /* runs it to its end, and resets it */
+int db_state_write(struct db *q, struct err *err); /* the next file's number, and the position in the log */
 int db_keys_load(struct db *q, struct err *err);
 /* Returns the number of a key; 0: no file ever had it. */
 uint32_t db_key(const struct db *q, struct str name);

@@ -16,6 +16,16 @@ struct batch {
         struct err *err;
 };
 
+int db_state_write(struct db *q, struct err *err)
+{
+        sqlite3_stmt *st = q->st[ST_STATE_SET];
+
+        sqlite3_bind_int64(st, 1, (sqlite3_int64)q->next);
+        sqlite3_bind_int64(st, 2, (sqlite3_int64)q->catalog.position.number);
+        sqlite3_bind_int64(st, 3, (sqlite3_int64)q->catalog.position.id);
+        return db_run(q, ST_STATE_SET, err);
+}
+
 static int batch_begin(struct batch *b, struct db *q, struct err *err)
 {
         *b = (struct batch){.q = q, .err = err};
@@ -69,8 +79,9 @@ static int write_all(struct batch *b)
 
         if (r != 0)
                 return r;
-        sqlite3_bind_int64(b->q->st[ST_STATE_SET], 1, (sqlite3_int64)b->q->next);
-        r = db_run(b->q, ST_STATE_SET, b->err);
+        r = catalog_write_log(&b->q->catalog, b->err);
+        if (r == 0)
+                r = db_state_write(b->q, b->err);
         return r == 0 ? db_run(b->q, ST_COMMIT, b->err) : r;
 }
 

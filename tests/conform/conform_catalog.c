@@ -1,4 +1,5 @@
 /* One suite for all back ends of the catalog that write. The argument is the kind: "memory" or "file". */
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 
 #include "base/system/fs.h"
 #include "catalog/catalog.h"
+#include "store/store.h"
 #include "store_help.h"
 
 static bool on_disk;
@@ -543,6 +545,203 @@ static void damage(void **state)
         p->catalog = NULL;
 }
 
+/* ---- the log of changes */
+
+struct changes {
+        struct buf v[64];
+        size_t n;
+        int fails; /* the result of the next change; 0: it is taken */
+};
+
+static int on_change(void *arg, struct catalog_position at, struct str change, struct err *err)
+{
+        struct changes *l = arg;
+        struct catalog_position said;
+
+        assert_int_equal(catalog_change_at(change, &said, NULL), 0);
+        assert_true(said.number == at.number && said.id == at.id);
+        if (l->fails)
+                return err_set(err, l->fails, "the log failed");
+        buf_str(&l->v[l->n++], change);
+        return 0;
+}
+
+static int on_every(void *arg, const struct catalog_file *f)
+{
+        struct buf *b = arg;
+
+        buf_printf(b, STR_FMT " %d %llu " STR_FMT, STR_ARG(f->name), f->has_size, (unsigned long long)f->size,
+                   STR_ARG(f->checksum));
+        for (size_t i = 0; i < f->meta_count; i++)
+                buf_printf(b, " " STR_FMT ":%d:%lld", STR_ARG(f->meta[i].key), f->meta[i].value.type,
+                           f->meta[i].value.type == CATALOG_INTEGER ? (long long)f->meta[i].value.integer
+                                                                    : 0);
+        for (size_t i = 0; i < f->replica_count; i++)
+                buf_printf(b, " " STR_FMT "|" STR_FMT "|" STR_FMT, STR_ARG(f->replicas[i].url),
+                           STR_ARG(f->replicas[i].host), STR_ARG(f->replicas[i].store));
+        buf_addz(b, "\n");
+        return 0;
+}
+
+static int on_saved(void *arg, const struct catalog_dataset *d)
+{
+        buf_printf(arg, STR_FMT " " STR_FMT " " STR_FMT " %zu\n", STR_ARG(d->name), STR_ARG(d->owner),
+                   STR_ARG(d->query), d->file_count);
+        return 0;
+}
+
+/* Writes all that a catalog has, and the cursors of its pages of one file. */
+static void write_all(struct catalog *c, struct buf *to)
+{
+        struct catalog_find how = {.page = 1, .meta = true};
+        struct catalog_found found;
+
+        do {
+                assert_int_equal(catalog_find(c, &how, on_every, to, &found, NULL), 0);
+                buf_printf(to, "%llu\n", (unsigned long long)found.next);
+                how.after = found.next;
+        } while (found.next);
+        assert_int_equal(catalog_datasets(c, STR_NONE, on_saved, to, NULL), 0);
+}
+
+static void assert_same(struct catalog *a, struct catalog *b)
+{
+        BUF_CLEANUP struct buf of_a = {0}, of_b = {0};
+
+        write_all(a, &of_a);
+        write_all(b, &of_b);
+        assert_string_equal(buf_z(&of_a), buf_z(&of_b));
+        assert_true(catalog_position(a).number == catalog_position(b).number &&
+                    catalog_position(a).id == catalog_position(b).id);
+}
+
+/* Opens a copy of the catalog's file. */
+static struct catalog *copy_open(struct place *p)
+{
+        BUF_CLEANUP struct buf path = {0};
+        struct catalog *copy = NULL;
+
+        buf_printf(&path, "sqlite:%s/copy.db", p->folder);
+        unlink(buf_z(&path) + strlen("sqlite:"));
+        if (store_copy(buf_z(&p->address) + strlen("sqlite:"), buf_z(&path) + strlen("sqlite:"), &p->err) !=
+                    0 ||
+            catalog_open(buf_z(&path), &copy, &p->err) != 0)
+                fail_msg("%s", p->err.text);
+        return copy;
+}
+
+static void apply_all(struct changes *log, struct catalog *to)
+{
+        for (size_t i = 0; i < log->n; i++) {
+                assert_int_equal(catalog_apply(to, buf_view(&log->v[i]), NULL), 0);
+                buf_deinit(&log->v[i]);
+        }
+        log->n = 0;
+}
+
+/* The changes of a catalog make the same of a copy, with the same numbers of files. */
+static void changes_are_applied(void **state)
+{
+        struct place *p = *state;
+        struct changes log = {0};
+        struct catalog *copy;
+        struct catalog_counts counts;
+        uint64_t removed;
+        const struct str names[] = {STR("b"), STR("nothing")}, listed[] = {STR("c"), STR("a")};
+        const struct catalog_file again = {.name = STR("a"), .has_size = true, .size = 7};
+
+        if (!on_disk)
+                return;
+        assert_int_equal(catalog_position(p->catalog).number, 0);
+        assert_int_equal(catalog_log(p->catalog, on_change, &log, &p->err), 0);
+        assert_int_equal(catalog_position(p->catalog).number, 1);
+        copy = copy_open(p);
+        assert_same(p->catalog, copy);
+        put_some(p);
+        assert_int_equal(catalog_put(p->catalog, &again, 1, &(struct catalog_put){0}, &counts, &p->err),
+                         CATALOG_CONFLICT); /* and is not logged */
+        assert_int_equal(
+                catalog_put(p->catalog, &again, 1, &(struct catalog_put){.replace = true}, &counts, &p->err),
+                0);
+        assert_int_equal(catalog_remove(p->catalog, names, 2, STR_NONE, &removed, &p->err), 0);
+        put_many(p, 0, 3);
+        assert_int_equal(catalog_remove(p->catalog, listed, 1, STR("hpss:/x/c"), &removed, &p->err), 0);
+        assert_int_equal(catalog_dataset_put(p->catalog,
+                                             &(struct catalog_dataset){.name = STR("list"),
+                                                                       .owner = STR("u"),
+                                                                       .files = listed,
+                                                                       .file_count = 2},
+                                             &p->err),
+                         0);
+        assert_int_equal(catalog_dataset_put(p->catalog,
+                                             &(struct catalog_dataset){.name = STR("gone"),
+                                                                       .owner = STR("u"),
+                                                                       .query = STR("dataset=list")},
+                                             &p->err),
+                         0);
+        assert_int_equal(catalog_dataset_remove(p->catalog, STR("gone"), &p->err), 0);
+        assert_int_equal(log.n, 8);
+        apply_all(&log, copy);
+        assert_same(p->catalog, copy);
+        catalog_close(copy);
+}
+
+/* A copy that was made later goes on from there, also after it was closed; other changes are refused. */
+static void a_copy_goes_on(void **state)
+{
+        struct place *p = *state;
+        struct changes log = {0};
+        struct catalog *copy;
+
+        if (!on_disk)
+                return;
+        assert_int_equal(catalog_log(p->catalog, on_change, &log, &p->err), 0);
+        put_some(p);
+        copy = copy_open(p);
+        assert_int_equal(catalog_apply(copy, buf_view(&log.v[0]), &p->err), CATALOG_CORRUPT); /* it has it */
+        buf_deinit(&log.v[0]);
+        log.n = 0;
+        put_many(p, 0, 9000);
+        put_many(p, 9000, 100);
+        assert_int_equal(catalog_apply(copy, buf_view(&log.v[1]), &p->err), CATALOG_CORRUPT); /* a gap */
+        log.v[0].n--;
+        assert_int_equal(catalog_apply(copy, buf_view(&log.v[0]), &p->err), CATALOG_CORRUPT);
+        log.v[0].n++;
+        apply_all(&log, copy);
+        assert_same(p->catalog, copy);
+        catalog_close(copy);
+}
+
+/* What the log does not take is not in the catalog; what it may have taken has to be read from it. */
+static void a_log_that_fails(void **state)
+{
+        struct place *p = *state;
+        struct changes log = {.fails = CATALOG_FULL};
+        struct catalog_counts counts;
+        const struct catalog_file d = {.name = STR("d")};
+
+        put_some(p);
+        assert_int_equal(catalog_log(p->catalog, on_change, &log, &p->err), 0);
+        assert_int_equal(catalog_put(p->catalog, &d, 1, &(struct catalog_put){0}, &counts, &p->err),
+                         CATALOG_FULL);
+        assert_false(catalog_is_behind(p->catalog));
+        assert_finds(p, "", "a b c");
+        log.fails = 0;
+        assert_int_equal(catalog_put(p->catalog, &d, 1, &(struct catalog_put){0}, &counts, &p->err), 0);
+        log.fails = -ECANCELED;
+        assert_int_equal(catalog_put(p->catalog, &(struct catalog_file){.name = STR("e")}, 1,
+                                     &(struct catalog_put){0}, &counts, &p->err),
+                         -ECANCELED);
+        assert_true(catalog_is_behind(p->catalog));
+        log.fails = 0;
+        assert_int_equal(catalog_put(p->catalog, &d, 1, &(struct catalog_put){0}, &counts, &p->err), -EAGAIN);
+        assert_finds(p, "", "a b c d");
+        assert_int_equal(log.n, 1);
+        assert_int_equal(catalog_log(p->catalog, NULL, NULL, &p->err), 0);
+        assert_int_equal(catalog_position(p->catalog).number, 0);
+        buf_deinit(&log.v[0]);
+}
+
 int main(int argc, char **argv)
 {
         const struct CMUnitTest tests[] = {
@@ -559,6 +758,9 @@ int main(int argc, char **argv)
                 cmocka_unit_test_setup_teardown(stays_when_killed, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(only_for_its_user, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(damage, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(changes_are_applied, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_copy_goes_on, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_log_that_fails, set_up, tear_down),
         };
 
         if (argc != 2)

@@ -69,29 +69,6 @@ def test_the_mirror_takes_over(pair, how):
     assert again.running() and follower.process.returncode == 0
 
 
-def test_the_catalog_stays_with_its_server(pair):
-    """It is not mirrored, which is said: by the leader, by the log of both, and by the refusal of a dataset after a takeover."""
-    first, second = pair.both()
-    leader, follower = pair.up()
-    first.cli("catalog", "add", "a", "--url", "file:/etc/passwd")
-    assert first.json("catalog", "show")["stays_here"] is True
-    assert "kept       by this server only" in first.cli("catalog", "show")
-    for daemon, one in ((leader, first), (follower, second)):
-        assert f"will not have this one's catalog of files\" file=\"{one.dir}/catalog.db\"" in daemon.output()
-    pair.agent()
-    text = f"executable = /bin/sh\narguments = \"-c 'cat $(DOLLAR)FILELIST > {first.work}/seen'\"\ndataset = catalog:\nqueue\n"
-    request = first.submit(text, "--hold")
-    leader.kill()
-    pair.leads(1)
-    assert second.json("catalog", "show")["files"] == 0
-    out = second.cli("submit", "-", stdin=text, code=1)
-    assert "the catalog of this server is empty: the one that led before has its own" in out.err, out.err
-    # The request that was there goes on with its files.
-    second.cli("release", str(request))
-    second.wait(request)
-    assert first.read("seen") == "/etc/passwd\n"
-
-
 def test_drain_and_status(pair):
     """`drover server` on either: a drained leader hands over at once, and follows when it is started again."""
     first, second = pair.both()

@@ -67,20 +67,6 @@ void catalog_file_read(struct view file, const char *order, struct arena *a, str
                 }
 }
 
-/* Returns -EIO with err if the catalog is empty where another server may have one that is not. */
-static int check_empty(struct cli *cli, struct err *err)
-{
-        struct api_answer about API_ANSWER_CLEANUP = {0};
-
-        if (api_call(cli, &(struct api_request){.path = "/v1/catalog"}, &about, NULL) != 0 ||
-            view_integer(view_get(about.root, "files"), 1) != 0 ||
-            !view_true(view_get(about.root, "stays_here")))
-                return 0;
-        return err_set(err, -EIO,
-                       "the catalog of this server is empty: the one that led before has its own, which did "
-                       "not come along (FAILOVER in drover-catalog(1))");
-}
-
 int catalog_files(void *arg, struct str name, struct str query, bool events, const char *order,
                   void (*fn)(void *to, const struct form_found *f), void *to, struct err *err)
 {
@@ -89,7 +75,6 @@ int catalog_files(void *arg, struct str name, struct str query, bool events, con
         struct arena arena = {0};
         struct err none = {""};
         int rc = 0, status = 0;
-        uint64_t files = 0;
 
         if (name.n) { /* where it is no program, the server's settings may have it */
                 rc = catalog_program_files(name, query, events, order, fn, to, err);
@@ -122,7 +107,6 @@ int catalog_files(void *arg, struct str name, struct str query, bool events, con
 
                         catalog_file_read(file, order, &arena, &f, replicas);
                         fn(to, &f);
-                        files++;
                         arena_reset(&arena);
                 }
                 for (at = view_leave(answer.root, list, at); view_member(answer.root, &at, &key, &member);)
@@ -133,7 +117,5 @@ int catalog_files(void *arg, struct str name, struct str query, bool events, con
         free(replicas);
         if (rc != 0 && name.n && (status == 0 || status == 404))
                 *err = none; /* neither here nor there, or no server answers */
-        if (rc == 0 && files == 0)
-                rc = check_empty(arg, err);
         return rc == 0 ? 0 : -EIO;
 }

@@ -132,11 +132,6 @@ const char *config_postgres(const struct config *c)
         return c->store && strcmp(c->store, "sqlite") != 0 ? c->store : NULL;
 }
 
-bool config_has_other_server(const struct config *c)
-{
-        return c->mirror.peer || (config_postgres(c) && c->standby_ms);
-}
-
 static int list_add(struct config_list *l, struct str value, struct err *err)
 {
         if (l->count == CONFIG_LISTS_MAX)

@@ -82,8 +82,6 @@ struct config {
 void config_deinit(struct config *c);
 /* Returns the address of a PostgreSQL database, or NULL: DIR/drover.db is the store. */
 const char *config_postgres(const struct config *c);
-/* Returns whether another server may take over from this one: a mirror, or a server on the same database. */
-bool config_has_other_server(const struct config *c);
 /* Reads the command line and the file. Returns 0; or -EINVAL or -errno with err. --help and --version
  * print and return 1. */
 int config_read(struct config *c, int argc, char **argv, struct err *err);

@@ -30,6 +30,7 @@
 #include "server/daemon/io_thread.h"
 #include "server/daemon/learned.h"
 #include "server/daemon/recover.h"
+#include "server/files/catalog_log.h"
 #include "server/files/chirps.h"
 #include "server/files/launches.h"
 #include "server/files/objects.h"
@@ -265,6 +266,7 @@ int server_open(struct server *s, struct recovered *ret, struct err *err)
         s->core_fair = fair_new(s, server_to_core_priority);
         s->reader_fair = fair_new(s, server_to_reader);
         s->catalog_fair = fair_new(s, server_to_catalog);
+        s->catalog_log = catalog_log_new();
         s->agents = agents_new(s, command_handlers);
         s->leases = leases_new();
         s->turn = turn_new(s, &turn_hooks);
@@ -299,6 +301,8 @@ void server_close(struct server *s)
         atomic_store(&s->stopping, true);
         io_thread_stop(s->io_thread);
         thread_finish(s->reader);
+        if (s->catalog_log)
+                catalog_log_stop(s->catalog_log);
         thread_finish(s->catalog_thread);
         notices_stop(s->notices);
         provision_free(s->provision);
@@ -341,6 +345,7 @@ void server_close(struct server *s)
         leases_free(s->leases);
         objects_free(s->objects);
         registrations_free(s->registrations);
+        catalog_log_free(s->catalog_log);
         access_free(s->access);
         core_quote_free(s->quoting);
         core_free(s->core);
@@ -411,6 +416,8 @@ static int start_parts(struct server *s, struct err *err)
                 r = notices_open(s, err);
         if (r == 0)
                 r = start_readers(s, err);
+        if (r == 0)
+                catalog_log_start(s);
         if (r == 0)
                 r = registrations_open(s, err);
         if (r == 0)

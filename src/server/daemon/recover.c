@@ -159,10 +159,6 @@ static int open_store(struct server *s, struct err *err)
         bool network = false;
         int r;
 
-        if (config_has_other_server(&s->config) && !s->config.check)
-                log_info("msg=\"another server that takes over will not have this one's catalog of files\" "
-                         "file=\"%s\"",
-                         s->paths.catalog);
         r = check_kind(s, err);
         if (r == 0 && s->mirror)
                 r = mirror_lead(s->mirror, on_not_leading, err);

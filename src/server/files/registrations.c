@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/statvfs.h>
 
 #include "base/format/hex.h"
 #include "base/job/file_id.h"
@@ -17,16 +16,16 @@
 #include "core/model/attributes.h"
 #include "core/model/submission.h"
 #include "core/query.h"
+#include "server/files/catalog_log.h"
 #include "server/loop/expressions.h"
 #include "server/loop/turn.h"
 
-#define VERSION     1
-#define ATTRIBUTE   "RegisterOutputs"
-#define PREFIX      "register/"
-#define AGAIN_MS    30000
-#define TASK_FILES  5000 /* approximate limit for one task, and so for one commit of the catalog */
-#define PAIRS_MAX   64
-#define SPARE_BYTES (256ull << 20) /* left free on the disk, because the server's log needs it too */
+#define VERSION    1
+#define ATTRIBUTE  "RegisterOutputs"
+#define PREFIX     "register/"
+#define AGAIN_MS   30000
+#define TASK_FILES 5000 /* approximate limit for one task, and so for one commit of the catalog */
+#define PAIRS_MAX  64
 
 struct entry { /* the files of one attempt */
         struct entry *next;
@@ -315,23 +314,6 @@ void registrations_take(struct server *s, const struct core_result *r, const str
 
 /* ---- into the catalog: on its thread */
 
-int registrations_catalog(struct server *s, struct err *err)
-{
-        BUF_CLEANUP struct buf address = {0};
-
-        if (s->catalog)
-                return 0;
-        buf_printf(&address, "sqlite:%s", s->paths.catalog);
-        return catalog_open(buf_z(&address), &s->catalog, err);
-}
-
-bool registrations_room(struct server *s)
-{
-        struct statvfs v;
-
-        return statvfs(s->paths.dir, &v) != 0 || (uint64_t)v.f_bavail * v.f_frsize >= SPARE_BYTES;
-}
-
 /* Returns the path of a URL, without leading slashes. */
 static struct str path_of(struct str url)
 {
@@ -450,9 +432,9 @@ static int put_each(struct server *s, struct catalog_file *files, size_t count, 
 static int put_files(struct server *s, struct files *files, struct err *err)
 {
         struct catalog_counts counts = {0};
-        int r = registrations_catalog(s, err);
+        int r = catalog_log_open(s, err);
 
-        if (r == 0 && !registrations_room(s))
+        if (r == 0 && !catalog_log_has_room(s))
                 r = err_set(err, CATALOG_FULL, "the disk is nearly full");
         for (size_t at = 0, n; r == 0 && at < files->count; at += n) {
                 n = files->count - at < CATALOG_BATCH_MAX ? files->count - at : CATALOG_BATCH_MAX;

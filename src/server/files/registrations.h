@@ -30,8 +30,3 @@ int registrations_check(struct server *s, const struct call *c, const struct sub
 void registrations_take(struct server *s, const struct core_result *r, const struct command_sent *sent);
 void registrations_flush(struct server *s); /* at the end of each turn */
 void registrations_tick(struct server *s);  /* tries again after a full disk or a damaged catalog */
-
-/* Catalog thread: opens the catalog at the first call. Returns 0, or the error of catalog_open with err. */
-int registrations_catalog(struct server *s, struct err *err);
-/* Catalog thread: returns whether the disk has room for more, beside what the server's log needs. */
-bool registrations_room(struct server *s);

@@ -85,6 +85,7 @@ struct server {
         struct sources *sources;             /* NULL: the settings name none */
         struct backends *backends;           /* NULL: there have been none since the start */
         struct objects *objects;             /* see objects.h */
+        struct catalog_log *catalog_log;     /* any thread; see files/catalog_log.h */
         struct registrations *registrations; /* made with the first registration; NULL before */
         int64_t lease_ms, renew_ms;
         int64_t grants_due_ms;  /* boot clock: see grants_tick */

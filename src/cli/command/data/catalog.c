@@ -441,9 +441,6 @@ static int show_files(struct cli *cli, const struct options *o)
                 view_text(view_get(answer.root, "write"), &out);
                 buf_addz(&out,
                          view_true(view_get(answer.root, "may_write")) ? ": you may\n" : ": you may not\n");
-                if (view_true(view_get(answer.root, "stays_here")))
-                        buf_addz(&out, "kept       by this server only: one that takes over the queue has a "
-                                       "catalog of its own (see FAILOVER in drover-catalog(1))\n");
         }
         cli_print(&out);
         return CLI_OK;

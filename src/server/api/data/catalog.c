@@ -10,7 +10,7 @@
 #include "base/system/clock.h"
 #include "catalog/catalog.h"
 #include "server/api/routes.h"
-#include "server/files/registrations.h"
+#include "server/files/catalog_log.h"
 
 #define PAGE_MS      250
 #define PAGE_FILES   10000
@@ -35,7 +35,7 @@ static void fail_call(struct call *c, int r, const struct err *err)
 static bool ready(struct server *s, struct call *c)
 {
         struct err err = {0};
-        int r = registrations_catalog(s, &err);
+        int r = catalog_log_open(s, &err);
 
         if (r != 0)
                 fail_call(c, r, &err);
@@ -44,7 +44,7 @@ static bool ready(struct server *s, struct call *c)
 
 static bool has_room(struct server *s, struct call *c)
 {
-        if (registrations_room(s))
+        if (catalog_log_has_room(s))
                 return true;
         call_fail(c, 503, "disk_full",
                   "the server's disk is nearly full, and the catalog takes nothing more");
@@ -93,7 +93,6 @@ static void about(struct server *s, struct call *c)
         json_kint(&j, "datasets", (int64_t)a.datasets);
         json_kstrz(&j, "write", role_name(least));
         json_kbool(&j, "may_write", c->role >= least);
-        json_kbool(&j, "stays_here", config_has_other_server(&s->config));
         json_close(&j, '}');
         call_io(c, reply_catalog);
 }
