@@ -69,14 +69,21 @@ static int64_t free_of(struct core *c, const struct queue *q, symbol name)
         return r ? r->free : offered(c, q, name);
 }
 
+bool need_is_possible(const struct need *n)
+{
+        for (unsigned i = 0; i < n->more.count; i++)
+                if (n->more.v[i].n < 0)
+                        return false;
+        return n->cpus >= 0 && n->memory_mib >= 0 && n->disk_kib >= 0;
+}
+
 bool need_fits(struct core *c, const struct need *n, const struct queue *q)
 {
-        if (n->cpus > q->cpus || n->memory_mib > q->memory_mib || n->disk_kib > q->disk_kib || n->cpus < 0 ||
-            n->memory_mib < 0 || n->disk_kib < 0)
+        if (!need_is_possible(n) || n->cpus > q->cpus || n->memory_mib > q->memory_mib ||
+            n->disk_kib > q->disk_kib)
                 return false;
         for (unsigned i = 0; i < n->more.count; i++)
-                if (n->more.v[i].n < 0 ||
-                    (n->more.v[i].n > 0 && n->more.v[i].n > free_of(c, q, n->more.v[i].name)))
+                if (n->more.v[i].n > 0 && n->more.v[i].n > free_of(c, q, n->more.v[i].name))
                         return false;
         return true;
 }

@@ -21,6 +21,8 @@ struct need {
 void need_of(struct core *c, const struct job_class *k, const struct ad *job, const struct ad *place,
              struct need *ret);
 bool need_same(const struct need *a, const struct need *b);
+/* Returns whether no quantity is negative. A job with a negative one, by an expression, fits nowhere. */
+bool need_is_possible(const struct need *n);
 /* Returns whether one such job fits into what the queue has left. */
 bool need_fits(struct core *c, const struct need *n, const struct queue *q);
 /* Returns the number of such jobs that fit at once; UINT64_MAX: the need is empty. */

@@ -156,6 +156,30 @@ static void test_one_of_many_kinds(void **state)
         cloud_deinit(&x);
 }
 
+/* Jobs that want less than nothing, by an expression, make no room for others. */
+static void test_less_than_nothing(void **state)
+{
+        struct story *s = *state;
+        struct cloud x;
+
+        s->owner = "mallory@local";
+        story_submit(s, 2,
+                     (const char *const[]){"Requirements", "TARGET.Arch == \"X86_64\"", "RequestCpus",
+                                           "TARGET.Cpus - 1000", "RequestMemory", "-TARGET.Cpus", NULL},
+                     NULL);
+        s->owner = NULL;
+        story_submit(
+                s, 3,
+                (const char *const[]){"Requirements", "TARGET.Arch == \"X86_64\"", "RequestCpus", "2", NULL},
+                NULL);
+        cloud_init(&x, s->core);
+        cloud_plan(&x, s->core);
+        assert_int_equal(x.w.left_out, 2);
+        assert_int_equal(x.w.in.demand_count, 1);
+        assert_int_equal(x.w.plan.shapes[0].wished, 3);
+        cloud_deinit(&x);
+}
+
 /* Each state of a machine, and the plan's decision for it. */
 static void test_a_life(void **state)
 {
@@ -251,7 +275,8 @@ static void test_files_and_links(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {STORY(test_who_asks), STORY(test_one_of_many_kinds),
-                                           STORY(test_a_life), STORY(test_files_and_links)};
+                                           STORY(test_less_than_nothing), STORY(test_a_life),
+                                           STORY(test_files_and_links)};
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

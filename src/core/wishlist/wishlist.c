@@ -358,6 +358,11 @@ static void look_at_class(struct making *m, const struct job_class *k)
         }
         before = core_steps(c);
         need_of(c, k, k->ad, m->ads[0], &need);
+        if (!need_is_possible(&need)) { /* no machine runs it, and it would make room there for others */
+                m->w->left_out += k->idle;
+                eval_reset(&c->eval);
+                return;
+        }
         d.need = (struct plan_room){need.cpus, need.memory_mib, need.disk_kib};
         add_samples(m, k, &d);
         if (k->account)
