@@ -20,6 +20,7 @@
 #define PAST_MS     600000 /* longest wait for accounting that does not answer or is late */
 #define BEHIND_MS   60000  /* time after an outage in which accounting may be late */
 #define DONE_MAX    4096
+#define SETTLES_MAX 8 /* looks for a task's end between two status queries */
 
 /* ---- files */
 
@@ -216,11 +217,24 @@ static void outcome_guess(const struct batch *b, const struct task *t, struct st
                         reason, text);
 }
 
+/* Returns whether the task's files may be looked at again: an answer may say a million times that it is over,
+ * and each look takes system calls. */
+static bool may_look(const struct batch *b, struct task *t)
+{
+        if (t->settled != b->query.generation) {
+                t->settled = b->query.generation;
+                t->settles = 0;
+        }
+        return t->settles++ < SETTLES_MAX;
+}
+
 void batch_settle(struct batch *b, struct task *t, enum batch_phase phase, struct str reason)
 {
         BUF_CLEANUP struct buf text = {0};
         struct run_event e = {.state = RUN_LOST};
 
+        if (!may_look(b, t))
+                return;
         batch_see_begin(b, t);
         /* a task that has run was not unfit: its script was killed */
         t->phase = phase == BATCH_UNFIT && t->begun ? BATCH_OVER : phase;

@@ -37,7 +37,10 @@ struct task {
         struct submission *s;
         unsigned index; /* index in s, from 0 */
         enum batch_phase phase;
-        uint64_t seen;    /* generation of the last status query that named it */
+        uint64_t seen; /* generation of the last status query that named it */
+        /* How often its files were looked at for its end since that generation of the status query. */
+        uint64_t settled;
+        unsigned settles;
         int64_t gone_ms;  /* boot clock; since when it is missing or has no report of its end; 0: neither */
         int64_t in_ms;    /* boot clock; when its native id became known */
         int64_t begun_ms; /* boot clock; when its begin was seen */

@@ -11,6 +11,9 @@
 #define GPU         KUBERNETES_GPU
 #define LINE_PARTS  12
 #define VERSION_MAX 64 /* letters and digits of a resource version */
+/* Most pods, and most nodes, of an answer. Clusters have up to 150,000 and 5,000; an entry takes ten times
+ * the memory of its line. */
+#define ENTRIES_MAX 200000u
 
 /* ---- answers as lines */
 
@@ -214,11 +217,12 @@ enum {
 };
 enum { JOB, JOB_SUSPENDED, JOB_READY, JOB_TYPES, JOB_STATUSES, JOB_MESSAGES };
 
+/* Returns the pod of a Job; NULL: it is not known, and there are too many to keep it. */
 static struct pod *pod_of(struct map *pods, struct str job)
 {
         struct pod *p = map_get(pods, job);
 
-        if (!p) {
+        if (!p && map_count(pods) < ENTRIES_MAX) {
                 p = mem_new(struct pod);
                 map_put(pods, job, p);
         }
@@ -228,12 +232,13 @@ static struct pod *pod_of(struct map *pods, struct str job)
 static void read_pods(struct str out, struct map *pods)
 {
         struct line line;
+        struct pod *p;
 
         while (next_line(&out, &line))
-                if (str_eqz(line.kind, "pod"))
-                        pod_of(pods, line.part[POD_JOB])->line = line;
-                else if (str_eqz(line.kind, "event"))
-                        pod_of(pods, line.part[0])->refused = line.part[1];
+                if (str_eqz(line.kind, "pod") && (p = pod_of(pods, line.part[POD_JOB])))
+                        p->line = line;
+                else if (str_eqz(line.kind, "event") && (p = pod_of(pods, line.part[0])))
+                        p->refused = line.part[1];
 }
 
 /* Reads how a failed Job ended. A node that fails, an eviction and a preemption are nobody's fault; the
@@ -446,7 +451,8 @@ static void read_node(const struct batch_settings *s, const struct line *line, s
         for (struct str rest = p[2], one; rest.n && str_cut(&rest, ',', &one);)
                 tainted |= str_eqz(one, "NoSchedule");
         if (str_eqz(p[1], "true") || !is_true(p[3], p[4], "Ready") ||
-            (tainted && !batch_setting(s, "tolerations")) || map_get(nodes, p[0]))
+            (tainted && !batch_setting(s, "tolerations")) || map_get(nodes, p[0]) ||
+            map_count(nodes) >= ENTRIES_MAX)
                 return;
         struct node *n = mem_new(struct node);
         *n = (struct node){

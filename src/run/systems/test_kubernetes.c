@@ -330,6 +330,35 @@ static void a_version_that_is_no_word_is_not_watched(void **state)
         assert_int_equal(watched("1 HTTP/1.1"), 0);
 }
 
+struct known {
+        const char *name;
+        bool refused;
+};
+
+static void on_job(void *arg, const struct batch_line *line)
+{
+        struct known *k = arg;
+
+        if (str_eqz(line->name, k->name))
+                k->refused = str_eqz(line->reason, "no quota");
+}
+
+/* An answer may name millions of pods, each of another Job: no more of them are kept than clusters have. */
+static void more_pods_than_a_cluster_has(void **state)
+{
+        struct known first = {"j0", false}, last = {"j249999", false};
+        BUF_CLEANUP struct buf out = {0};
+
+        (void)state;
+        for (unsigned i = 0; i < 250000; i++)
+                buf_printf(&out, "event|j%u|no quota\n", i);
+        buf_addz(&out, "job|j0|||||\njob|j249999|||||\n");
+        batch_kubernetes.status_read(buf_view(&out), on_job, &first);
+        batch_kubernetes.status_read(buf_view(&out), on_job, &last);
+        assert_true(first.refused);
+        assert_false(last.refused);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -340,6 +369,7 @@ int main(void)
                 cmocka_unit_test(words_that_no_object_can_have_are_refused),
                 cmocka_unit_test(what_is_free_is_counted),
                 cmocka_unit_test(a_version_that_is_no_word_is_not_watched),
+                cmocka_unit_test(more_pods_than_a_cluster_has),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
