@@ -8,6 +8,7 @@ import shutil
 import signal
 import tempfile
 import threading
+import time
 import urllib.error
 import urllib.request
 
@@ -60,7 +61,7 @@ def test_files_go_there_and_come_back(instance, arex):
 
 class Relay:
     """Stands before A-REX, over plain HTTP, as its user. `change(method, path, status, body)` gives the status and the body of the answer that
-    is passed on, or None for none."""
+    is passed on, and the length that its head says if that is another one; or None for none."""
 
     def __init__(self, arex):
         relay, self.arex, self.requests, self.change = self, arex, [], None
@@ -78,9 +79,10 @@ class Relay:
                     return
                 with contextlib.suppress(OSError):
                     self.send_response(said[0])
-                    self.send_header("Content-Length", str(len(said[1])))
+                    self.send_header("Content-Length", str(said[2] if len(said) > 2 else len(said[1])))
                     self.end_headers()
                     self.wfile.write(said[1])
+                    self.close_connection |= len(said) > 2
 
             do_GET = do_POST = do_PUT = answer
 
@@ -205,6 +207,23 @@ def test_an_archive_of_a_liar(relayed, tmp_path):
     relay.change = None
     d.say("submit 3 exit 3")
     d.wait("ended 3 code=3")
+
+
+@pytest.mark.long
+def test_an_archive_that_is_cut_off_each_time(relayed):
+    """It fills a part of the disk with each try, so the next one comes later and later."""
+    relay, d, came = relayed.system, relayed.start(), []
+
+    def cut(_, path, status, body):
+        if not path.endswith("/drover.out") or len(came) > 1:
+            return status, body
+        came.append(time.monotonic())
+        return 200, bytes(17 << 20), 1 << 40
+
+    relay.change = cut
+    d.say("submit 1 exit 3")
+    assert d.wait("ended 1", 3 * LIMIT) == ["ended 1 code=3 why=0"]
+    assert came[1] - came[0] > 12
 
 
 @pytest.mark.long

@@ -19,14 +19,17 @@
 #include "run/batch/state.h"
 #include "run/call/answer.h"
 
-#define COPY_MS   3600000 /* time limit for a task's files, of any size */
-#define SMALL_MS  60000
-#define RETRY_MS  5000
-#define TRIES     5 /* tries to send or fetch a task's files, besides those without an answer */
-#define SAID_MAX  300
-#define CLEAN_MAX 65536 /* bytes of ids of jobs to be removed; the others are listed again */
-#define TRANSFERS 3
-#define COMES_AS  "drover.out" /* the archive that the script leaves in the job's folder */
+#define COPY_MS  3600000 /* time limit for a task's files, of any size */
+#define SMALL_MS 60000
+#define RETRY_MS 5000
+#define TRIES    5 /* tries to send or fetch a task's files, besides those without an answer */
+/* A fetch that fails after so many bytes is costly: the time until the next one doubles with each. */
+#define COSTLY_BYTES (16u << 20)
+#define COSTLY_TRIES 10
+#define SAID_MAX     300
+#define CLEAN_MAX    65536 /* bytes of ids of jobs to be removed; the others are listed again */
+#define TRANSFERS    3
+#define COMES_AS     "drover.out" /* the archive that the script leaves in the job's folder */
 
 struct transfer {
         struct sessions *all;
@@ -112,6 +115,14 @@ static void transfer_end(struct transfer *x)
         unlinkat(x->all->b->fd, buf_z(&name), 0);
 }
 
+/* Returns whether much of an archive had come, which may be too large, or be cut off each time. */
+static bool was_costly(const struct transfer *x)
+{
+        struct stat st;
+
+        return !x->push && x->fd >= 0 && fstat(x->fd, &st) == 0 && st.st_size >= COSTLY_BYTES;
+}
+
 /* Ends a transfer that has failed. It is tried again later; a task of which that was tried too often is lost.
  * Tries without an answer do not count, since the element will answer again, or its jobs are given up with
  * the lease. */
@@ -120,13 +131,16 @@ static void transfer_failed(struct transfer *x, int status, struct str errors)
         struct sessions *r = x->all;
         struct task *t = session_task(r, x->id);
         BUF_CLEANUP struct buf text = {0};
+        bool costly = was_costly(x);
 
         transfer_end(x);
         if (!t)
                 return; /* it was ended meanwhile */
         sessions_failed(r, x->push ? "send" : "fetch", errors);
         t->retry_ms = clock_boot_ms() + RETRY_MS;
-        if (status < 0 || ++t->fetches < TRIES)
+        if (costly)
+                t->retry_ms += RETRY_MS << ++t->costly_fetches;
+        if ((status < 0 || ++t->fetches < TRIES) && t->costly_fetches < COSTLY_TRIES)
                 return;
         buf_printf(&text,
                    "its files could not be %s the computing element: ", x->push ? "sent to" : "fetched from");
@@ -340,6 +354,12 @@ static void came(void *arg, int status, struct str out, struct str errors)
         run_script(x, buf_view(&script), STR(""), unpacked);
 }
 
+/* Returns the most bytes of an archive: all slots may bring as much at a time, and unpack it beside it. */
+static uint64_t archive_max(const struct sessions *r)
+{
+        return batch_remote_room(r->b) / ((uint64_t)2 * TRANSFERS);
+}
+
 static void fetch_session(struct transfer *x, const struct task *t)
 {
         ARGS_CLEANUP struct args paths = {0};
@@ -355,7 +375,7 @@ static void fetch_session(struct transfer *x, const struct task *t)
                                                         .paths = &paths,
                                                         .kind = REQUEST_DOWNLOAD,
                                                         .fd = x->fd,
-                                                        .size = batch_remote_room(x->all->b),
+                                                        .size = archive_max(x->all),
                                                         .timeout_ms = COPY_MS},
                                  came, x);
 }

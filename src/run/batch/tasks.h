@@ -60,7 +60,7 @@ struct task {
         /* With files elsewhere, written by login_node.c or sessions.c: it has reported its end there; its
          * files are wanted without such a report, are being copied, or are here; number of failed copies. */
         bool ended_there, fetch_wanted, fetching, fetched;
-        unsigned fetches;
+        unsigned fetches, costly_fetches; /* costly_fetches: with sessions, after many bytes */
         /* With sessions: its files may have to be sent; when it is looked at next, by the boot clock. */
         bool wants_files;
         int64_t retry_ms;

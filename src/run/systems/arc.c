@@ -364,7 +364,7 @@ static void arc_status_read(struct str out, batch_take_fn *take_line, void *arg)
         const char *end = out.p + out.n;
 
         while (arc_next_line(&rest, fields))
-                if (fields[NAME].n)
+                if (fields[NAME].n && map_count(names) < NAMES_MAX) /* what was asked for */
                         map_put(names, fields[ID], (void *)(uintptr_t)fields[NAME].p);
         while (arc_next_line(&out, fields)) {
                 const char *name = map_get(names, fields[ID]);

@@ -81,6 +81,18 @@ static void hostile_words_are_no_lines(void **state)
         answer_deinit(&a);
 }
 
+/* An answer may name millions of jobs: no more are kept than names were asked for. */
+static void more_names_than_were_asked_for(void **state)
+{
+        BUF_CLEANUP struct buf out = {0};
+
+        (void)state;
+        for (unsigned i = 0; i < 5000; i++)
+                buf_printf(&out, "j%u||name%u|\n", i, i);
+        buf_addz(&out, "j7|RUNNING||\nj4999|RUNNING||\n");
+        assert_read(batch_arc.status_read, buf_z(&out), "j7 name7 1 ()\nj4999  1 ()\n");
+}
+
 static void a_submission_has_an_id_or_a_reason(void **state)
 {
         struct answer a = {{0}}, no = {{0}};
@@ -226,6 +238,7 @@ int main(void)
                 cmocka_unit_test(states_and_names_come_together),
                 cmocka_unit_test(one_job_has_no_list),
                 cmocka_unit_test(hostile_words_are_no_lines),
+                cmocka_unit_test(more_names_than_were_asked_for),
                 cmocka_unit_test(a_submission_has_an_id_or_a_reason),
                 cmocka_unit_test(a_job_is_described),
                 cmocka_unit_test(names_are_asked_of_what_is_unknown),
