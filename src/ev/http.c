@@ -711,7 +711,19 @@ bool http_body_hold(struct http_request *r, struct str holder)
 
 bool http_body_grow(struct http_request *r, size_t size)
 {
-        return !r->bodies || body_has_room(r, r->body_units * BODY_UNIT + size);
+        size_t before = r->body_units;
+
+        if (!r->bodies || body_has_room(r, before * BODY_UNIT + size))
+                return true;
+        for (; r->body_units > before; r->body_units--)
+                share_give(r->bodies, str_of(r->body_holder));
+        return false;
+}
+
+void http_body_shrink(struct http_request *r, size_t size)
+{
+        for (size_t units = size / BODY_UNIT; r->bodies && units && r->body_units; units--, r->body_units--)
+                share_give(r->bodies, str_of(r->body_holder));
 }
 
 int http_peer_uid(const struct http_request *r, uid_t *ret, pid_t *ret_pid)

@@ -65,8 +65,10 @@ struct str http_body(const struct http_request *r); /* empty before that */
  * for it, and the handler answers 503. */
 bool http_body_hold(struct http_request *r, struct str holder);
 /* Counts `size` more bytes for the holder of the body, until the request has ended, for data that the handler
- * makes of the body. False: there is no room for them, and the handler answers 503. */
+ * makes of the body. False: there is no room for them, nothing is counted, and the handler answers 503. */
 bool http_body_grow(struct http_request *r, size_t size);
+/* Counts `size` of these bytes no longer. */
+void http_body_shrink(struct http_request *r, size_t size);
 int http_peer_uid(const struct http_request *r, uid_t *ret,
                   pid_t *ret_pid);                 /* 0 on a unix socket; else -ENOTSUP */
 int http_peer_pidfd(const struct http_request *r); /* as stream_peer_pidfd */

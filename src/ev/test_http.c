@@ -175,6 +175,15 @@ static void handle_whole(void *arg, struct http_request *r)
         } else if (str_eqz(path, "/grow")) {
                 http_reply(r, http_body_grow(r, (size_t)(http_body(r).p[0] - '0') << 20) ? 200 : 503, NULL,
                            NULL);
+        } else if (str_eqz(path, "/again")) { /* grows and shrinks five times */
+                bool room = true;
+
+                for (int i = 0; i < 5 && room; i++) {
+                        room = http_body_grow(r, 5 << 20);
+                        assert_false(http_body_grow(r, 2 << 20)); /* which counts for nothing */
+                        http_body_shrink(r, 5 << 20);
+                }
+                http_reply(r, room ? 200 : 503, NULL, NULL);
         } else if (str_eqz(path, "/hold")) {
                 assert_true(http_body_hold(r, STR("another")));
                 w->waiting = r;
@@ -628,6 +637,9 @@ static void test_bodies_that_grow(void **state)
         http_server_limits(w->server, &limits);
         for (int i = 0; i < 4; i++)
                 assert_non_null(strstr(ask(w, GROW("5")), " 200 "));
+        assert_non_null(strstr(
+                ask(w, "POST /again HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx"),
+                " 200 "));
         assert_non_null(strstr(ask(w, GROW("7")), " 503 "));
         assert_non_null(strstr(ask(w, GROW("5")), " 200 "));
 }

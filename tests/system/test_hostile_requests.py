@@ -349,6 +349,16 @@ def test_answers_that_are_made_xml(world, letter, rows, codes):
     assert act(world, "remove", str(number)) == rows
 
 
+def test_many_listings_in_one_message(world):
+    """Each counts for what it is, and for what it might become only while it is made."""
+    number = submit(world, {}, rows=5000)
+    token = f'<Signature><SecurityToken type="Cleartext">{world.tokens["mallory"]}</SecurityToken></Signature>'
+    one = message("Query", "Job", "mallory@test", '<Get name="State"/>', JobId=str(number))[len("<Body>"):-len("</Body>")]
+    status, said = world.as_user(None, "POST", "/SSSRMAP3", envelope(f"<Body>{one * 32}</Body>", token).encode(), ["Content-Type: text/xml"])
+    assert status == 200 and said.count(b"<Code>000</Code>") == 32, said[:2000]
+    assert act(world, "remove", str(number)) == 5000
+
+
 def test_answers_of_which_many_attributes_are_wanted(world):
     """Each of a listing's elements costs what it has, and not what two hundred names cost that nothing has."""
     number = submit(world, {}, rows=10000)

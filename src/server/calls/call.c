@@ -136,12 +136,16 @@ static void count_call(const struct call *c)
                      c->route ? c->route->path : METRICS_OTHER, c->status, clock_mono_ns() - c->begun_ns);
 }
 
-/* A reply that waits to be translated counts for its caller, like a body; one in chunks did so at its first.
- */
+/* A reply that waits to be translated counts for its caller, like a body; one in chunks counts from its first
+ * one for all that it might become, until here. */
 static void front_reply(struct server *s, struct call *c)
 {
+        size_t surplus = c->chunked && c->out.n < CALL_FRONT_REPLY_MAX ? CALL_FRONT_REPLY_MAX - c->out.n : 0;
+
         c->front->replied = true;
         c->front->counted += c->chunked ? 0 : c->out.n;
+        c->front->counted -= surplus;
+        http_body_shrink(c->http, surplus);
         if (!c->chunked && !http_body_grow(c->http, c->out.n)) {
                 c->status = 503;
                 c->code = "busy";
@@ -196,8 +200,8 @@ void call_chunk(struct call *c, bool last, call_fn *more)
         if (c->front) {
                 bool counted = c->chunked || http_body_grow(c->http, CALL_FRONT_REPLY_MAX);
 
-                c->front->counted += c->chunked ? 0 : CALL_FRONT_REPLY_MAX;
-                c->chunked = true;
+                c->front->counted += c->chunked || !counted ? 0 : CALL_FRONT_REPLY_MAX;
+                c->chunked = counted;
                 if (!counted)
                         call_fail(c, 503, "busy", BUSY);
                 else if (c->out.n > CALL_FRONT_REPLY_MAX)
