@@ -69,6 +69,7 @@ struct http_request {
         char *body_holder;
         size_t body_units; /* number of places taken */
         enum http_reply_state reply;
+        bool one_chunk;    /* http_reply frames the body as a chunk */
         bool raw;          /* a reply in pieces without chunked encoding: to HTTP/1.0 or HEAD */
         bool close;        /* close the connection after the reply */
         struct buf fields; /* header fields of the reply */
@@ -888,15 +889,23 @@ static void reply_over(struct http_request *r)
                 conn_next(c, close);
 }
 
+void http_reply_as_asked(struct http_request *r)
+{
+        r->one_chunk = r->head.chunked && r->head.method != HTTP_HEAD;
+}
+
 void http_reply(struct http_request *r, int status, const char *content_type, struct buf *body)
 {
         BUF_CLEANUP struct buf out = {0};
         size_t n = body ? body->n : 0;
+        bool chunk = r->one_chunk && n > 0 && body_allowed(status);
 
         assert(r->magic == HTTP_REQUEST_MAGIC && r->reply == REPLY_NONE);
         reply_decide_close(r);
         if (r->conn) {
-                reply_head(r, status, content_type, &n, &out);
+                reply_head(r, status, content_type, chunk ? NULL : &n, &out);
+                if (chunk)
+                        buf_printf(&out, "%zx\r\n", n);
                 if (n && n < 16384 && body_allowed(status) && r->head.method != HTTP_HEAD) {
                         buf_add(&out, body->p, n);
                         n = 0;
@@ -904,6 +913,8 @@ void http_reply(struct http_request *r, int status, const char *content_type, st
                 conn_send(r->conn, out.p, out.n);
                 if (n && body_allowed(status) && r->head.method != HTTP_HEAD)
                         conn_send(r->conn, body->p, n);
+                if (chunk)
+                        conn_send(r->conn, "\r\n0\r\n\r\n", 7);
         }
         if (body)
                 buf_reset(body);

@@ -86,6 +86,9 @@ void http_on_close(struct http_request *r, void (*fn)(void *arg, struct http_req
 void http_add_header(struct http_request *r, const char *name, const char *value); /* before replying */
 /* Answers with a body (emptied) and ends the request. content_type NULL: application/json. */
 void http_reply(struct http_request *r, int status, const char *content_type, struct buf *body);
+/* Has http_reply frame its body as the request's body was framed: in one chunk, if that came in chunks. For
+ * protocols whose clients expect chunks. */
+void http_reply_as_asked(struct http_request *r);
 /* Chunks: start, any number of chunks (emptied), end. `drained` is called each time all was handed to the
  * kernel. */
 void http_reply_start(struct http_request *r, int status, const char *content_type,

@@ -4,10 +4,32 @@
 
 #include "server/sssrmap/message.h"
 #include "server/sssrmap/schema.h"
+#include "server/sssrmap/selection.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct xml_schema *schema;
+
+static void select_all(struct sssrmap_message *m, const char *const *names)
+{
+        static const struct sssrmap_fields fields = {{"JobId", "UserId", "Amount", NULL}, .users = 2};
+        static const char *const rows[][3] = {
+                {"7", "amy@lab", "12"}, {"12.0", "bob@lab", NULL}, {"7.1", "amy", "-1.5"}};
+        BUF_CLEANUP struct buf out = {0};
+        struct sssrmap_selection *s = NULL;
+        struct err err = {""};
+        size_t count;
+
+        if (sssrmap_selection_new(m, names, &fields, &s, &err) != 0)
+                return;
+        for (size_t i = 0; i < 9; i++)
+                sssrmap_selection_add(s,
+                                      (const struct str[3]){str_of(rows[i % 3][0]), str_of(rows[i % 3][1]),
+                                                            str_of(rows[i % 3][2])},
+                                      "Job", &out);
+        sssrmap_selection_end(s, "Job", &out, &count, &err);
+        sssrmap_selection_free(s);
+}
 
 static void read_all(struct sssrmap_message *m)
 {
@@ -17,8 +39,8 @@ static void read_all(struct sssrmap_message *m)
 
         sssrmap_parameter(m, "JobId", &value, &err);
         sssrmap_parameter(m, "ProjectId", &value, &err);
-        sssrmap_only(m, names, &err);
-        sssrmap_wants(m, STR("JobId"));
+        if (sssrmap_only(m, names, &err) == 0)
+                select_all(m, names);
 }
 
 /* What is written around a text that XML can hold must be a message that is signed. */

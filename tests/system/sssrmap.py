@@ -33,7 +33,13 @@ class Client:
     """Sends messages to a port, in chunks as the protocol has it."""
 
     def __init__(self, port, key=None, digest="sha256", name=None, token=None):
+        self.headers = None
         self.port, self.key, self.digest, self.name, self.token = port, key, digest, name, token
+
+    def framing(self, text, chunked):
+        """Content-Length and Transfer-Encoding of the answer, and its text."""
+        said = self.post(text, chunked)[1]
+        return self.headers["Content-Length"], self.headers["Transfer-Encoding"], said
 
     def post(self, text, chunked=True, content_type='text/xml; charset="utf-8"'):
         """Status and text of the answer."""
@@ -44,6 +50,7 @@ class Client:
         c.request("POST", "/SSSRMAP3", iter([raw]) if chunked else raw, {"Content-Type": content_type}, encode_chunked=chunked)
         answer = c.getresponse()
         said = answer.read().decode()
+        self.headers = answer.headers
         c.close()
         return answer.status, said
 

@@ -107,12 +107,104 @@ def test_each_action(instance, port, tmp_path):
     assert maui("Cancel", "Job", actor="amy", JobId=f"{number}.0") == [{"JobCount": "1"}]
     node, = maui("Query", "Node")
     assert (node["NodeId"], node["State"]) == ("n1", "idle")
+    queue, = instance.api("GET", "/v1/agents")["agents"][0]["queues"]
+    assert [int(node[k]) for k in ("Processors", "Memory", "AvailableProcessors", "AvailableMemory")] == [
+        queue["total"]["cpus"], queue["total"]["memory_mib"], queue["free"]["cpus"], queue["free"]["memory_mib"]]
     body = request("Query", "Node", "root")
     said = maui.post(envelope(body, maui.sign(body)), chunked=False)[1]
     schema = os.path.join(os.path.dirname(__file__), "..", "..", "src", "server", "sssrmap", "sssrmap.xsd")
     for name, text in (("response", said), ("request", envelope(body, maui.sign(body)))):
         (tmp_path / name).write_text(text)
         subprocess.run(["xmllint", "--noout", "--nonet", "--schema", schema, str(tmp_path / name)], check=True, stderr=subprocess.PIPE)
+
+
+def where(name, value, op=None, conj=None, group=None):
+    more = "".join(f' {k}="{v}"' for k, v in (("op", op), ("conj", conj), ("group", group)) if v)
+    return f'<Where name="{name}"{more}>{value}</Where>'
+
+
+def get(*names):
+    """NAME, or OPERATOR:NAME."""
+    return "".join(f'<Get name="{n.rpartition(":")[2]}"' + (f' op="{n.partition(":")[0]}"' if ":" in n else "") + "/>" for n in names)
+
+
+def test_conditions_and_operators(instance, port):
+    """Queries compare, join, group, sort and add up what the call gives; what only equality can be is still the call's parameter."""
+    maui = Client(port, KEY, name="maui")
+
+    def ids(more, actor="root", obj="Job", field="JobId"):
+        return [j[field] for j in maui("Query", obj, actor=actor, more=get(field) + more)]
+    made = [maui("Submit", "Job", actor=actor, more=job(Executable="/bin/true", Processors=n, Priority=p, JobName=name))[0]["JobId"] + ".0"
+            for actor, n, p, name in (("amy", 900, 1, "a b"), ("amy", 9000, 2, "ab"), ("bob", 95000, 3, "<&>"))]
+    assert ids(where("Processors", 9000, "GE")) == made[1:] and ids(where("Processors", 9000, "LT")) == made[:1]
+    assert ids(where("UserId", "amy", "NE")) == made[2:] and ids(where("JobName", "a*b", "Match")) == made[:2]
+    assert ids(where("JobName", "&lt;?&gt;", "Match")) == made[2:]
+    assert ids(where("UserId", "amy") + where("Priority", 1, "GT", "And")) == made[1:2]
+    assert ids(where("Priority", 1, group=1) + where("Priority", 2, conj="Or", group=-1) + where("JobName", "ab", conj="AndNot")) == made[:1]
+    assert ids(where("JobId", made[0]) + where("JobId", made[2], conj="Or")) == [made[0], made[2]]
+    assert ids(where("Priority", 5, "GT")) == [] and ids(where("JobName", "ab")) == made[1:2]
+    assert [j["Priority"] for j in maui("Query", "Job", more=get("Tros:Priority"))] == ["3", "2", "1"]
+    assert maui("Query", "Job", more=get("GroupBy:UserId", "Count:JobId", "Sum:Processors", "Average:Priority")) == [
+        {"UserId": "amy@local", "JobId": "2", "Processors": "9900", "Priority": "1.5"},
+        {"UserId": "bob@local", "JobId": "1", "Processors": "95000", "Priority": "3"}]
+    assert maui("Query", "Job", more=get("Max:Processors", "Count:JobId") + where("UserId", "bob")) == [{"Processors": "95000", "JobId": "1"}]
+    for code, more in (("317", where("Weather", 1, "GT")), ("317", where("JobId", 1, group=1)), ("302", where("JobId", 1, "LIKE")),
+                       ("317", get("JobId", "Sum:Priority")), ("317", where("JobId", 1, "GT") * 33)):
+        assert maui("Query", "Job", code=code, more=more)
+    for action, more in (("Cancel", where("JobId", made[0], "LT")), ("Cancel", where("JobId", made[0]) + where("JobId", made[1], conj="Or")),
+                         ("Hold", where("JobId", made[0], "NE"))):
+        assert "equality" in maui(action, "Job", code="317", more=more)
+    assert [j["State"] for j in maui("Query", "Job")] == ["idle"] * 3
+
+
+def test_accounts_allocations_and_transactions(instance, port):
+    """Projects are opened, closed and queried, allocations and movements listed, with the roles of the bank."""
+    maui = Client(port, KEY, name="maui")
+    assert maui("Create", "Project", ProjectId="chem", Description="a & b") == [{"ProjectId": "chem", "AccountId": "chem", "Active": "True"}]
+    assert maui("Create", "Account", ProjectId="chem.x") and maui("Modify", "Project", ProjectId="chem", Description="<new>")
+    assert maui("Create", "Project", actor="amy", code="444", ProjectId="bio") and maui("Create", "Project", code="317", ProjectId="a b")
+    assert [(p["ProjectId"], p.get("Description"), p["Active"]) for p in maui("Query", "Project")] == [("chem", "<new>", "True"), ("chem.x", None, "True")]
+    assert maui("Modify", "Account", ProjectId="chem.x", Active="False") == [{"ProjectId": "chem.x", "AccountId": "chem.x", "Active": "False"}]
+    assert maui("Query", "Project", more=get("ProjectId") + where("Active", "True", "EQ")) == [{"ProjectId": "chem"}]
+    assert maui("Modify", "Account", code="317", ProjectId="chem.x", Active="perhaps")
+    assert maui("Modify", "Account", ProjectId="chem.x", Active="True") and maui("Delete", "Account", ProjectId="chem.x")
+    assert maui("Delete", "Account", code="740", ProjectId="chem.x")
+    start = int(time.time()) - 100
+    maui("Create", "Allocation", ProjectId="chem", Amount=1000, StartTime=start, EndTime=start + 90000, CreditLimit=7, UserId="amy,bob@lab")
+    maui("Create", "Allocation", ProjectId="chem", Amount=50)
+    first, second = maui("Query", "Allocation")
+    assert (first["ProjectId"], first["Amount"], first["Reserved"], first["CreditLimit"], first["StartTime"], first["EndTime"], first["UserId"]) == (
+        "chem", "1000", "0", "7", str(start), str(start + 90000), "amy@local,bob@lab")
+    assert maui("Query", "Allocation", ProjectId="chem") == [first, second] and maui("Query", "Allocation", actor="amy") == []
+    assert maui("Query", "Allocation", more=get("Sum:Amount")) == [{"Amount": "1050"}]
+    assert maui("Create", "Allocation", actor="amy", code="444", ProjectId="chem", Amount=1)
+    instance.cli("bank", "account", "chem", "--member", "amy@local=user")
+    maui("Charge", "Job", more=job(JobId="PBS.1", ProjectId="chem", UserId="amy", Charge=30))
+    maui("Charge", "Job", more=job(JobId="PBS.2", ProjectId="chem", UserId="bob@lab", Charge=12))
+    moved = maui("Query", "Transaction", ProjectId="chem")
+    assert [(m["Action"], m["Amount"], m.get("JobId"), m.get("UserId")) for m in moved] == [
+        ("deposit", "1000", None, None), ("deposit", "50", None, None), ("charge", "-30", "PBS.1", "amy@local"), ("charge", "-12", "PBS.2", "bob@lab")]
+    assert [m["JobId"] for m in maui("Query", "Transaction", actor="amy", ProjectId="chem")] == ["PBS.1"]
+    assert maui("Query", "Transaction", ProjectId="chem", more=get("Sum:Amount") + where("Action", "charge")) == [{"Amount": "-42"}]
+    assert maui("Query", "Transaction", ProjectId="chem", EndTime=start) == [] and len(maui("Query", "Transaction", ProjectId="chem", StartTime=start)) == 4
+    assert maui("Query", "Transaction", code="314") and maui("Query", "Transaction", code="742", ProjectId="none")
+    assert maui("Query", "Transaction", code="317", ProjectId="chem", StartTime="-1") and maui("Query", "Transaction", code="742", actor="eve", ProjectId="chem")
+    lien, = maui("Reserve", "Job", more=job(JobId="PBS.3", ProjectId="chem", UserId="amy", WallDuration=10))
+    longer, = maui("Modify", "Reservation", ReservationId=lien["ReservationId"], EndTime=start + 80000, Amount=5)
+    there, = maui("Query", "Reservation")
+    assert (longer["EndTime"], there["EndTime"], there["Charge"]) == (str(start + 80000), str(start + 80000), "15")
+    assert maui("Modify", "Reservation", code="782", ReservationId=lien["ReservationId"], Amount=99999)
+    assert maui("Modify", "Reservation", actor="eve", code="742", ReservationId=lien["ReservationId"], EndTime=start + 80000)
+
+
+def test_answers_are_framed_as_requests(instance, port):
+    """In chunks, if the request came in chunks; else with a length. Both have the same text; and so has a failure."""
+    maui = Client(port, KEY, name="maui")
+    body = request("Query", "Node", "root")
+    for text in (envelope(body, maui.sign(body)), envelope(body), "<x/>"):
+        seen = [maui.framing(text, chunked) for chunked in (True, False)]
+        assert [f[:2] for f in seen] == [(None, "chunked"), (str(len(seen[1][2])), None)], seen
+        assert seen[0][2] == seen[1][2] and seen[0][2]
 
 
 def advance(**fields):
@@ -208,6 +300,12 @@ def test_who_speaks_for_whom(instance, port):
     assert maui("Deposit", "Account", actor="amy", ProjectId="chem", Amount=5, code="444")
     assert maui("Balance", "Account", actor="bob", ProjectId="chem", code="742")
     assert "not signed" in stranger("Query", "Node", code="424")
+    for kind in ("Password", "Asymmetric", "X509v3", "Kerberos5"):
+        body = request("Query", "Node", "root")
+        for sign in (f'<Signature><SecurityToken type="{kind}" name="amy">secret</SecurityToken></Signature>',
+                     signature(body, KEY, name="maui").replace("Symmetric", kind)):
+            code, message = maui.read(maui.post(envelope(body, sign))[1])[0]
+            assert code == "424" and kind in message
     for wrong in (Client(port, KEY), Client(port, OLD, name="maui"), Client(port, KEY, name="other"), Client(port, KEY, "sha1", "maui")):
         said = wrong("Query", "Node", code="424")
         assert "signature is wrong" in said or "SHA-256" in said

@@ -17,6 +17,7 @@
 #include "server/api/routes.h"
 #include "server/sssrmap/message.h"
 #include "server/sssrmap/schema.h"
+#include "server/sssrmap/selection.h"
 
 #define CONTENT_TYPE "text/xml; charset=\"utf-8\""
 #define TIME_MAX     4000000000ll /* seconds */
@@ -24,19 +25,23 @@
 enum kind {
         TEXT,
         NUMBER,
-        SECONDS, /* a duration in seconds, as milliseconds */
-        MOMENT,  /* seconds since 1970, as milliseconds */
-        USER,    /* a principal; a name without a domain gets the server's */
-        LIST,    /* a list with this text */
-        ONE_JOB, /* the id of one job, 7.0 */
-        NAMES,   /* a list of the names between commas */
-        USERS,   /* a text with principals between commas */
-        UNTIL,   /* seconds since 1970, as milliseconds from StartTime or from now */
-        SWITCH,  /* True or False, as active or inactive */
-        EDITED,  /* a list with this text, of the jobs that get the attributes which follow */
-        COUNT,   /* a whole number, as the text of an attribute */
-        PLACES,  /* of a reply: the places of a list, AGENT/QUEUE, with commas between */
-        CPUS,    /* of a reply: the sum of the processors of these places */
+        SECONDS,   /* a duration in seconds, as milliseconds */
+        MOMENT,    /* seconds since 1970, as milliseconds */
+        USER,      /* a principal; a name without a domain gets the server's */
+        LIST,      /* a list with this text */
+        ONE_JOB,   /* the id of one job, 7.0 */
+        NAMES,     /* a list of the names between commas */
+        USERS,     /* a text with principals between commas */
+        UNTIL,     /* seconds since 1970, as milliseconds from StartTime or from now */
+        SWITCH,    /* True or False, as active or inactive */
+        EDITED,    /* a list with this text, of the jobs that get the attributes which follow */
+        COUNT,     /* a whole number, as the text of an attribute */
+        OPENED,    /* True or False, as the order that opens an account or closes it */
+        PLACES,    /* of a reply: the places of a list, AGENT/QUEUE, with commas between */
+        CPUS,      /* of a reply: the sum of the processors of these places */
+        PRINCIPAL, /* of a reply: a user, whom a condition may name without the domain */
+        OPEN,      /* of a reply: whether an account is not closed */
+        MOVED_FOR, /* of a movement: its job, 7.0 or the name in another system */
 };
 /* A parameter of a request, and the member of the document or of the query that it becomes. */
 struct member {
@@ -44,11 +49,12 @@ struct member {
         enum kind kind;
         bool required;
 };
+enum where { HERE, IN_AD, ABOVE };
 /* A member of an element of the reply, and the field that it becomes. */
 struct field {
         const char *name, *key;
-        bool in_ad;
-        enum kind kind; /* TEXT as it is, SECONDS and MOMENT from milliseconds; PLACES, CPUS */
+        enum where where; /* in the element, in its ad, or in the element of which it is a part */
+        enum kind kind; /* TEXT as it is, SECONDS and MOMENT from milliseconds; PLACES and those behind it */
 };
 
 struct mapping {
@@ -61,6 +67,7 @@ struct mapping {
         const char *element, *array;  /* array NULL: the reply is one element */
         const struct field *fields;   /* up to one without a name */
         const char *within; /* array NULL: the member of the reply that is the element; NULL: the reply is */
+        const char *parts;  /* the member of each element whose parts are the elements; NULL: none */
 };
 
 struct translation {
@@ -68,9 +75,12 @@ struct translation {
         struct call *call;
         struct sssrmap_message message;
         struct buf text, body, responses;
+        struct buf row;                       /* texts of one element */
         size_t begun;                         /* where the last response begins */
         const struct config_sssrmap_key *key; /* that signs the response; NULL: none */
         const struct mapping *mapping;
+        struct sssrmap_fields fields; /* of the mapping */
+        struct sssrmap_selection *selection;
         bool admitted; /* the signature or the token is good: the message's requests are answered one by one
                         */
         int code;      /* enum sssrmap_code of a failure before the route was started */
@@ -81,10 +91,12 @@ static void translation_free(struct call_front *f)
 {
         struct translation *t = container_of(f, struct translation, front);
 
+        sssrmap_selection_free(t->selection);
         sssrmap_deinit(&t->message);
         buf_deinit(&t->text);
         buf_deinit(&t->body);
         buf_deinit(&t->responses);
+        buf_deinit(&t->row);
         free(t);
 }
 
@@ -197,87 +209,140 @@ static const struct member advance_named[] = {{"ReservationId", "", TEXT, true},
 static const struct member machine[] = {{"MachineName", "place", TEXT, true}, MACHINE_TEXTS, END};
 static const struct member machine_named[] = {{"MachineName", "place", TEXT, true}, END};
 
-static const struct field submitted[] = {
-        {"JobId", "id", false, TEXT}, {"JobCount", "jobs", false, TEXT}, END};
-static const struct field jobs[] = {{"JobId", "id", false, TEXT},
-                                    {"State", "state", false, TEXT},
-                                    {"UserId", "owner", false, TEXT},
-                                    {"ProjectId", "AcctGroup", true, TEXT},
-                                    {"JobName", "JobBatchName", true, TEXT},
-                                    {"Executable", "Cmd", true, TEXT},
-                                    {"Arguments", "Arguments", true, TEXT},
-                                    {"Processors", "RequestCpus", true, TEXT},
-                                    {"Memory", "RequestMemory", true, TEXT},
-                                    {"WallDuration", "AllowedExecuteDuration", true, TEXT},
-                                    {"Priority", "JobPrio", true, TEXT},
-                                    {"MachineName", "agent", false, TEXT},
-                                    {"QueueName", "queue", false, TEXT},
-                                    {"SubmitTime", "submitted_ms", false, MOMENT},
-                                    {"StartTime", "started_ms", false, MOMENT},
-                                    {"EndTime", "ended_ms", false, MOMENT},
-                                    {"ExitCode", "exit_code", false, TEXT},
-                                    {"Description", "hold_reason", false, TEXT},
+#define FROM_TO                                                                                              \
+        {"StartTime", "from_ms", MOMENT, false},                                                             \
+        {                                                                                                    \
+                "EndTime", "to_ms", MOMENT, false                                                            \
+        }
+static const struct member transaction_query[] = {{"ProjectId", "", TEXT, true}, FROM_TO, END};
+static const struct member account_open[] = {ACCOUNT, WHY, END};
+static const struct member account_switch[] = {ACCOUNT, {"Active", "op", OPENED, true}, WHY, END};
+static const struct member account_close[] = {ACCOUNT, END};
+static const struct member allocation_new[] = {ACCOUNT,
+                                               AMOUNT,
+                                               {"StartTime", "start_ms", MOMENT, false},
+                                               {"EndTime", "end_ms", MOMENT, false},
+                                               {"CreditLimit", "credit", NUMBER, false},
+                                               {"MachineName", "places", TEXT, false},
+                                               {"UserId", "users", USERS, false},
+                                               WHY,
+                                               END};
+static const struct member lien_change[] = {{"ReservationId", "id", NUMBER, true},
+                                            {"EndTime", "end_ms", MOMENT, false},
+                                            {"Amount", "amount", NUMBER, false},
+                                            END};
+
+static const struct field submitted[] = {{"JobId", "id", HERE, TEXT}, {"JobCount", "jobs", HERE, TEXT}, END};
+static const struct field jobs[] = {{"JobId", "id", HERE, TEXT},
+                                    {"State", "state", HERE, TEXT},
+                                    {"UserId", "owner", HERE, PRINCIPAL},
+                                    {"ProjectId", "AcctGroup", IN_AD, TEXT},
+                                    {"JobName", "JobBatchName", IN_AD, TEXT},
+                                    {"Executable", "Cmd", IN_AD, TEXT},
+                                    {"Arguments", "Arguments", IN_AD, TEXT},
+                                    {"Processors", "RequestCpus", IN_AD, TEXT},
+                                    {"Memory", "RequestMemory", IN_AD, TEXT},
+                                    {"WallDuration", "AllowedExecuteDuration", IN_AD, TEXT},
+                                    {"Priority", "JobPrio", IN_AD, TEXT},
+                                    {"MachineName", "agent", HERE, TEXT},
+                                    {"QueueName", "queue", HERE, TEXT},
+                                    {"SubmitTime", "submitted_ms", HERE, MOMENT},
+                                    {"StartTime", "started_ms", HERE, MOMENT},
+                                    {"EndTime", "ended_ms", HERE, MOMENT},
+                                    {"ExitCode", "exit_code", HERE, TEXT},
+                                    {"Description", "hold_reason", HERE, TEXT},
                                     END};
-static const struct field acted[] = {{"JobCount", "affected", false, TEXT}, END};
-static const struct field nodes[] = {
-        {"NodeId", "name", false, TEXT},        {"State", "state", false, TEXT},
-        {"HostName", "hostname", false, TEXT},  {"JobCount", "jobs", false, TEXT},
-        {"Description", "reason", false, TEXT}, END};
-static const struct field accounts[] = {
-        {"AccountId", "name", false, TEXT},          {"ProjectId", "name", false, TEXT},
-        {"Amount", "balance", false, TEXT},          {"Reserved", "held", false, TEXT},
-        {"Available", "available", false, TEXT},     {"Charged", "charged", false, TEXT},
-        {"Description", "description", false, TEXT}, END};
+static const struct field acted[] = {{"JobCount", "affected", HERE, TEXT}, END};
+static const struct field nodes[] = {{"NodeId", "name", HERE, TEXT},
+                                     {"State", "state", HERE, TEXT},
+                                     {"HostName", "hostname", HERE, TEXT},
+                                     {"JobCount", "jobs", HERE, TEXT},
+                                     {"Processors", "cpus", HERE, TEXT},
+                                     {"Memory", "memory_mib", HERE, TEXT},
+                                     {"AvailableProcessors", "free_cpus", HERE, TEXT},
+                                     {"AvailableMemory", "free_memory_mib", HERE, TEXT},
+                                     {"Description", "reason", HERE, TEXT},
+                                     END};
+static const struct field accounts[] = {{"AccountId", "name", HERE, TEXT},
+                                        {"ProjectId", "name", HERE, TEXT},
+                                        {"Amount", "balance", HERE, TEXT},
+                                        {"Reserved", "held", HERE, TEXT},
+                                        {"Available", "available", HERE, TEXT},
+                                        {"Charged", "charged", HERE, TEXT},
+                                        {"Description", "description", HERE, TEXT},
+                                        {"Active", "closed", HERE, OPEN},
+                                        END};
+static const struct field account_done[] = {{"ProjectId", "name", HERE, TEXT},
+                                            {"AccountId", "name", HERE, TEXT},
+                                            {"Active", "closed", HERE, OPEN},
+                                            END};
+static const struct field allocations[] = {
+        {"AllocationId", "id", HERE, TEXT},    {"ProjectId", "name", ABOVE, TEXT},
+        {"Amount", "amount", HERE, TEXT},      {"Reserved", "held", HERE, TEXT},
+        {"CreditLimit", "credit", HERE, TEXT}, {"StartTime", "start_ms", HERE, MOMENT},
+        {"EndTime", "end_ms", HERE, MOMENT},   {"MachineName", "places", HERE, TEXT},
+        {"UserId", "users", HERE, TEXT},       END};
+static const struct field transactions[] = {{"TransactionId", "id", HERE, TEXT},
+                                            {"Action", "what", HERE, TEXT},
+                                            {"Amount", "amount", HERE, TEXT},
+                                            {"Balance", "balance", HERE, TEXT},
+                                            {"JobId", "", HERE, MOVED_FOR},
+                                            {"UserId", "user", HERE, PRINCIPAL},
+                                            {"MachineName", "place", HERE, TEXT},
+                                            {"Actor", "who", HERE, PRINCIPAL},
+                                            {"Time", "at_ms", HERE, MOMENT},
+                                            {"Description", "why", HERE, TEXT},
+                                            END};
 static const struct field ordered[] = {
-        {"Amount", "amount", false, TEXT}, {"AllocationId", "id", false, TEXT}, END};
-static const struct field quoted[] = {{"QuoteId", "id", false, TEXT},
-                                      {"Charge", "amount", false, TEXT},
-                                      {"EndTime", "end_ms", false, MOMENT},
+        {"Amount", "amount", HERE, TEXT}, {"AllocationId", "id", HERE, TEXT}, END};
+static const struct field quoted[] = {{"QuoteId", "id", HERE, TEXT},
+                                      {"Charge", "amount", HERE, TEXT},
+                                      {"EndTime", "end_ms", HERE, MOMENT},
                                       END};
-static const struct field reserved[] = {{"ReservationId", "id", false, TEXT},
-                                        {"Charge", "amount", false, TEXT},
-                                        {"EndTime", "end_ms", false, MOMENT},
+static const struct field reserved[] = {{"ReservationId", "id", HERE, TEXT},
+                                        {"Charge", "amount", HERE, TEXT},
+                                        {"EndTime", "end_ms", HERE, MOMENT},
                                         END};
 static const struct field charged[] = {
-        {"Charge", "amount", false, TEXT}, {"ReservationId", "lien", false, TEXT}, END};
-static const struct field quotes[] = {{"QuoteId", "id", false, TEXT},
-                                      {"Charge", "amount", false, TEXT},
-                                      {"ProjectId", "account", false, TEXT},
-                                      {"UserId", "user", false, TEXT},
-                                      {"MachineName", "place", false, TEXT},
-                                      {"WallDuration", "duration_ms", false, SECONDS},
-                                      {"EndTime", "end_ms", false, MOMENT},
-                                      {"Used", "used", false, TEXT},
+        {"Charge", "amount", HERE, TEXT}, {"ReservationId", "lien", HERE, TEXT}, END};
+static const struct field quotes[] = {{"QuoteId", "id", HERE, TEXT},
+                                      {"Charge", "amount", HERE, TEXT},
+                                      {"ProjectId", "account", HERE, TEXT},
+                                      {"UserId", "user", HERE, PRINCIPAL},
+                                      {"MachineName", "place", HERE, TEXT},
+                                      {"WallDuration", "duration_ms", HERE, SECONDS},
+                                      {"EndTime", "end_ms", HERE, MOMENT},
+                                      {"Used", "used", HERE, TEXT},
                                       END};
-static const struct field liens[] = {{"ReservationId", "id", false, TEXT},
-                                     {"Charge", "amount", false, TEXT},
-                                     {"ProjectId", "account", false, TEXT},
-                                     {"UserId", "user", false, TEXT},
-                                     {"MachineName", "place", false, TEXT},
-                                     {"JobId", "job_name", false, TEXT},
-                                     {"StartTime", "at_ms", false, MOMENT},
-                                     {"EndTime", "end_ms", false, MOMENT},
+static const struct field liens[] = {{"ReservationId", "id", HERE, TEXT},
+                                     {"Charge", "amount", HERE, TEXT},
+                                     {"ProjectId", "account", HERE, TEXT},
+                                     {"UserId", "user", HERE, PRINCIPAL},
+                                     {"MachineName", "place", HERE, TEXT},
+                                     {"JobId", "job_name", HERE, TEXT},
+                                     {"StartTime", "at_ms", HERE, MOMENT},
+                                     {"EndTime", "end_ms", HERE, MOMENT},
                                      END};
 
-static const struct field advances[] = {{"ReservationId", "id", false, TEXT},
-                                        {"State", "state", false, TEXT},
-                                        {"UserId", "owner", false, TEXT},
-                                        {"StartTime", "start_ms", false, MOMENT},
-                                        {"EndTime", "end_ms", false, MOMENT},
-                                        {"HostList", "places", false, PLACES},
-                                        {"Processors", "places", false, CPUS},
-                                        {"UserList", "users", false, TEXT},
-                                        {"GroupList", "groups", false, TEXT},
-                                        {"ProjectId", "account", false, TEXT},
-                                        {"JobId", "job", false, TEXT},
-                                        {"Description", "reason", false, TEXT},
+static const struct field advances[] = {{"ReservationId", "id", HERE, TEXT},
+                                        {"State", "state", HERE, TEXT},
+                                        {"UserId", "owner", HERE, PRINCIPAL},
+                                        {"StartTime", "start_ms", HERE, MOMENT},
+                                        {"EndTime", "end_ms", HERE, MOMENT},
+                                        {"HostList", "places", HERE, PLACES},
+                                        {"Processors", "places", HERE, CPUS},
+                                        {"UserList", "users", HERE, TEXT},
+                                        {"GroupList", "groups", HERE, TEXT},
+                                        {"ProjectId", "account", HERE, TEXT},
+                                        {"JobId", "job", HERE, TEXT},
+                                        {"Description", "reason", HERE, TEXT},
                                         END};
-static const struct field advance_ended[] = {{"ReservationId", "id", false, TEXT}, END};
-static const struct field machine_done[] = {{"MachineName", "place", false, TEXT}, END};
+static const struct field advance_ended[] = {{"ReservationId", "id", HERE, TEXT}, END};
+static const struct field machine_done[] = {{"MachineName", "place", HERE, TEXT}, END};
 static const struct field machines[] = {
-        {"MachineName", "name", false, TEXT},        {"Active", "active", false, TEXT},
-        {"Architecture", "arch", false, TEXT},       {"OperatingSystem", "opsys", false, TEXT},
-        {"Description", "description", false, TEXT}, END};
+        {"MachineName", "name", HERE, TEXT},        {"Active", "active", HERE, TEXT},
+        {"Architecture", "arch", HERE, TEXT},       {"OperatingSystem", "opsys", HERE, TEXT},
+        {"Description", "description", HERE, TEXT}, END};
 
 #define ORDERS       HTTP_POST, "/v1/bank/orders"
 #define ACTION       HTTP_POST, "/v1/actions"
@@ -306,6 +371,28 @@ static const struct mapping mappings[] = {
         {"Deposit", "Account", ORDERS, OP("deposit"), deposit, NULL, "Account", NULL, ordered},
         {"Withdraw", "Account", ORDERS, OP("withdraw"), withdraw, NULL, "Account", NULL, ordered},
         {"Transfer", "Account", ORDERS, OP("transfer"), transfer, NULL, "Account", NULL, ordered},
+#define CHANGES(object)                                                                                      \
+        {"Create", object, ORDERS, OP("open"), account_open, NULL, object, NULL, account_done, "account"},   \
+                {"Modify", object, ORDERS, "{",          "}",      account_switch,                           \
+                 NULL,     object, NULL,   account_done, "account"},                                         \
+                {"Modify", object, ORDERS, OP("open"),   account_open,                                       \
+                 NULL,     object, NULL,   account_done, "account"},                                         \
+        {                                                                                                    \
+                "Delete", object, ORDERS, OP("close"), account_close, NULL, object, NULL, account_done,      \
+                        "account"                                                                            \
+        }
+        CHANGES("Account"),
+        CHANGES("Project"),
+        {"Query", "Project", HTTP_GET, "/v1/bank/accounts/{name}", NULL, NULL, account_named, "ProjectId",
+         "Project", NULL, accounts},
+        {"Query", "Project", HTTP_GET, "/v1/bank", NULL, NULL, none, NULL, "Project", "accounts", accounts},
+        {"Query", "Allocation", HTTP_GET, "/v1/bank/accounts/{name}", NULL, NULL, account_named, "ProjectId",
+         "Allocation", NULL, allocations, NULL, "allocations"},
+        {"Query", "Allocation", HTTP_GET, "/v1/bank", NULL, NULL, none, NULL, "Allocation", "accounts",
+         allocations, NULL, "allocations"},
+        {"Create", "Allocation", ORDERS, OP("deposit"), allocation_new, NULL, "Allocation", NULL, ordered},
+        {"Query", "Transaction", HTTP_GET, "/v1/bank/accounts/{name}/statement", NULL, NULL,
+         transaction_query, "ProjectId", "Transaction", "movements", transactions},
         {"Quote", "Job", ORDERS, OP("quote"), quote, NULL, "Job", NULL, quoted},
         {"Reserve", "Job", ORDERS, OP("lien"), reserve, NULL, "Job", NULL, reserved},
         {"Charge", "Job", ORDERS, OP("charge"), charge, NULL, "Job", NULL, charged},
@@ -313,6 +400,7 @@ static const struct mapping mappings[] = {
         {"Query", "Quote", HTTP_GET, "/v1/bank/reserved", NULL, NULL, none, NULL, "Quote", "quotes", quotes},
         {"Query", "Reservation", HTTP_GET, "/v1/bank/reserved", NULL, NULL, none, NULL, "Reservation",
          "liens", liens},
+        {"Modify", "Reservation", ORDERS, OP("extend"), lien_change, NULL, "Reservation", NULL, reserved},
         {"Delete", "Reservation", ORDERS, OP("release"), release, NULL, "Reservation", NULL, ordered},
         {"Create", ADVANCE, HTTP_POST, "/v1/reservations", "{\"evict\":false", "}", advance, NULL, ADVANCE,
          NULL, advances, "reservation"},
@@ -423,6 +511,11 @@ static void write_names(struct json *j, struct str names)
         json_close(j, ']');
 }
 
+static bool is_yes(struct str value)
+{
+        return str_ieq(value, STR("True"));
+}
+
 static bool is_switch(struct str value)
 {
         return str_ieq(value, STR("True")) || str_ieq(value, STR("False"));
@@ -441,7 +534,8 @@ static const char *kind_words(enum kind kind)
         case USERS: return "a list of users";
         case NUMBER: return "a whole number";
         case COUNT: return "a whole number from 1 on";
-        case SWITCH: return "True or False";
+        case SWITCH:
+        case OPENED: return "True or False";
         default: return "a number of seconds";
         }
 }
@@ -475,7 +569,7 @@ static int write_value(struct server *s, struct json *j, const struct sssrmap_me
             (is_time(e->kind) && (str_to_i64(value, &n) != 0 || n < 0 || n > TIME_MAX)) ||
             (e->kind == USER && !principal_of(s, value, &user)) ||
             (e->kind == USERS && !principals_of(s, value, &user)) ||
-            (e->kind == SWITCH && !is_switch(value)) ||
+            ((e->kind == SWITCH || e->kind == OPENED) && !is_switch(value)) ||
             (e->kind == COUNT && (str_to_i64(value, &n) != 0 || n < 1)))
                 return err_set(err, SSSRMAP_VALUE, "%s: \"" STR_FMT "\" is not %s", e->parameter,
                                STR_ARG(str_head(value, 64)), kind_words(e->kind));
@@ -484,6 +578,9 @@ static int write_value(struct server *s, struct json *j, const struct sssrmap_me
         case TEXT:
         case PLACES:
         case CPUS:
+        case PRINCIPAL:
+        case OPEN:
+        case MOVED_FOR:
         case ONE_JOB: json_str(j, value); break;
         case USER:
         case USERS: json_str(j, buf_view(&user)); break;
@@ -492,7 +589,8 @@ static int write_value(struct server *s, struct json *j, const struct sssrmap_me
         case MOMENT: json_int(j, n * 1000); break;
         case UNTIL: return write_until(j, m, n, err);
         case NAMES: write_names(j, value); break;
-        case SWITCH: json_strz(j, str_ieq(value, STR("True")) ? "active" : "inactive"); break;
+        case SWITCH: json_strz(j, is_yes(value) ? "active" : "inactive"); break;
+        case OPENED: json_strz(j, is_yes(value) ? "open" : "close"); break;
         case COUNT: json_str(j, value); break;
         case LIST:
         case EDITED:
@@ -510,7 +608,7 @@ static int write_value(struct server *s, struct json *j, const struct sssrmap_me
 
 static int write_body(struct server *s, struct translation *t)
 {
-        struct json j = {.out = &t->body, .comma = true};
+        struct json j = {.out = &t->body, .comma = strcmp(t->mapping->before, "{") != 0};
         int r = 0;
 
         buf_addz(&t->body, t->mapping->before);
@@ -526,6 +624,25 @@ static int write_body(struct server *s, struct translation *t)
         return r;
 }
 
+/* Returns the text of a parameter of a query; empty: it is wrong. A time in milliseconds is put into the
+ * call's arena. */
+static struct str query_value(struct call *c, const struct member *e, struct str value, struct err *err)
+{
+        int64_t n;
+        char *text;
+
+        if (e->kind != MOMENT)
+                return value;
+        if (str_to_i64(value, &n) != 0 || n < 0 || n > TIME_MAX) {
+                err_set(err, SSSRMAP_VALUE, "%s: \"" STR_FMT "\" is not %s", e->parameter,
+                        STR_ARG(str_head(value, 64)), kind_words(e->kind));
+                return STR_NONE;
+        }
+        text = arena_alloc(&c->arena, 24);
+        snprintf(text, 24, "%" PRId64, n * 1000);
+        return str_of(text);
+}
+
 static int write_query(struct translation *t, struct call *c)
 {
         unsigned n = 0;
@@ -536,31 +653,48 @@ static int write_query(struct translation *t, struct call *c)
 
                 if (r != 0)
                         return r;
-                if (value.n && t->mapping->parameter)
+                if (value.n == 0)
+                        continue;
+                value = query_value(c, e, value, &t->err);
+                if (value.n == 0)
+                        return SSSRMAP_VALUE;
+                if (!*e->key)
                         c->param[0] = value;
-                else if (value.n) {
+                else {
                         t->front.query[n].name = e->key;
                         t->front.query[n++].value = value;
                 }
         }
-        if (t->mapping->array && strcmp(t->mapping->array, "jobs") == 0) {
+        if (t->mapping->fields == jobs && t->mapping->array) {
                 t->front.query[n].name = "attributes";
                 t->front.query[n++].value = JOB_ATTRIBUTES;
                 t->front.query[n].name = "state";
                 t->front.query[n].value = STR("idle,running,held,completed,removed");
+        } else if (t->mapping->fields == transactions) {
+                t->front.query[n].name = "limit";
+                t->front.query[n].value = STR("10000");
         }
         return 0;
 }
 
-static int check_parameters(struct translation *t)
+/* Checks the names of the parameters, and reads what is wanted of the answer. */
+static int read_parameters(struct translation *t)
 {
         const char *names[24];
         size_t n = 0;
+        int r;
 
         for (const struct member *e = t->mapping->members; e->parameter; e++)
                 names[n++] = e->parameter;
         names[n] = NULL;
-        return sssrmap_only(&t->message, names, &t->err);
+        r = sssrmap_only(&t->message, names, &t->err);
+        t->fields = (struct sssrmap_fields){0};
+        n = 0;
+        for (const struct field *f = t->mapping->fields; f->name; f++) {
+                t->fields.users |= f->kind == PRINCIPAL ? 1u << n : 0;
+                t->fields.names[n++] = f->name;
+        }
+        return r != 0 ? r : sssrmap_selection_new(&t->message, names, &t->fields, &t->selection, &t->err);
 }
 
 static int translate(struct server *s, struct call *c, struct translation *t)
@@ -570,7 +704,7 @@ static int translate(struct server *s, struct call *c, struct translation *t)
         int r = find_mapping(&t->message, &t->mapping, &t->err);
 
         if (r == 0)
-                r = check_parameters(t);
+                r = read_parameters(t);
         if (r != 0)
                 return r;
         c->route = routes_find(t->mapping->method, str_of(t->mapping->path), param, &known);
@@ -613,79 +747,103 @@ static void add_status(struct buf *out, int code, const char *message)
         buf_addz(out, "</Status>");
 }
 
-static void add_places(struct buf *out, const struct field *f, const json_t *places)
+static void print_places(struct buf *out, const json_t *places)
 {
-        BUF_CLEANUP struct buf names = {0};
         const json_t *one;
         size_t i;
 
         json_array_foreach (places, i, one)
-                buf_printf(&names, "%s%s/%s", names.n ? "," : "",
-                           json_string_value(json_object_get(one, "agent")),
+                buf_printf(out, "%s%s/%s", i ? "," : "", json_string_value(json_object_get(one, "agent")),
                            json_string_value(json_object_get(one, "queue")));
-        add_text(out, f->name, buf_view(&names));
 }
 
-static void add_cpus(struct buf *out, const struct field *f, const json_t *places)
+static void print_cpus(struct buf *out, const json_t *places)
 {
         const json_t *one;
         int64_t sum = 0;
-        char text[32];
         size_t i;
 
         json_array_foreach (places, i, one)
                 sum += (int64_t)json_integer_value(json_object_get(one, "cpus"));
-        snprintf(text, sizeof(text), "%" PRId64, sum);
-        add_text(out, f->name, str_of(text));
+        buf_printf(out, "%" PRId64, sum);
 }
 
-static void add_field(struct buf *out, const struct field *f, const json_t *v)
+/* Returns false if the movement is no job's. */
+static bool print_job(struct buf *out, const json_t *movement)
 {
-        char text[32];
+        const json_t *name = json_object_get(movement, "job_name"),
+                     *request = json_object_get(movement, "request");
 
+        if (name)
+                buf_addz(out, json_string_value(name));
+        else if (request)
+                buf_printf(out, "%" JSON_INTEGER_FORMAT ".%" JSON_INTEGER_FORMAT, json_integer_value(request),
+                           json_integer_value(json_object_get(movement, "job")));
+        return name || request;
+}
+
+/* Appends the text of a field. Returns false if the element does not have it. */
+static bool print_field(struct buf *out, const struct field *f, const json_t *element, const json_t *above)
+{
+        const json_t *from = f->where == ABOVE   ? above
+                             : f->where == IN_AD ? json_object_get(element, "ad")
+                                                 : element,
+                     *v = json_object_get(from, f->key);
+
+        if (f->kind == MOVED_FOR)
+                return print_job(out, element);
+        if (!v || json_is_null(v) || json_is_object(v))
+                return false;
         if (f->kind == PLACES)
-                add_places(out, f, v);
+                print_places(out, v);
         else if (f->kind == CPUS)
-                add_cpus(out, f, v);
+                print_cpus(out, v);
         else if (json_is_string(v))
-                add_text(out, f->name, str_of(json_string_value(v)));
+                buf_addz(out, json_string_value(v));
         else if (json_is_boolean(v))
-                add_text(out, f->name, json_is_true(v) ? STR("True") : STR("False"));
-        else if (json_is_integer(v)) {
-                snprintf(text, sizeof(text), "%" PRId64,
-                         f->kind == TEXT ? (int64_t)json_integer_value(v)
-                                         : (int64_t)json_integer_value(v) / 1000);
-                add_text(out, f->name, str_of(text));
-        } else if (json_is_real(v)) {
-                snprintf(text, sizeof(text), "%.15g", json_real_value(v));
-                add_text(out, f->name, str_of(text));
-        }
+                buf_addz(out, json_is_true(v) == (f->kind != OPEN) ? "True" : "False");
+        else if (json_is_integer(v) && (f->kind == SECONDS || f->kind == MOMENT))
+                buf_printf(out, "%" PRId64, (int64_t)json_integer_value(v) / 1000);
+        else if (json_is_integer(v))
+                buf_printf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
+        else if (json_is_real(v))
+                buf_printf(out, "%.15g", json_real_value(v));
+        else
+                return false;
+        return true;
 }
 
-static void add_element(const struct mapping *m, uint32_t wanted, struct buf *out, const json_t *element)
+static void add_element(struct translation *t, struct buf *out, const json_t *element, const json_t *above)
 {
-        buf_printf(out, "<%s>", m->element);
-        for (size_t i = 0; m->fields[i].name; i++) {
-                const struct field *f = &m->fields[i];
+        const struct field *fields = t->mapping->fields;
+        struct str values[SSSRMAP_FIELDS_MAX] = {STR_NONE};
+        size_t begins[SSSRMAP_FIELDS_MAX + 1] = {0};
+        bool there[SSSRMAP_FIELDS_MAX];
+        unsigned n = 0;
 
-                if (wanted & 1u << i)
-                        add_field(
-                                out, f,
-                                json_object_get(f->in_ad ? json_object_get(element, "ad") : element, f->key));
+        buf_reset(&t->row);
+        for (; fields[n].name; n++) {
+                there[n] = print_field(&t->row, &fields[n], element, above);
+                begins[n + 1] = t->row.n;
         }
-        buf_printf(out, "</%s>", m->element);
+        buf_char(&t->row, 0); /* so that an empty text is somewhere, too */
+        for (unsigned i = 0; i < n; i++)
+                if (there[i])
+                        values[i] = str_make(t->row.p + begins[i], begins[i + 1] - begins[i]);
+        sssrmap_selection_add(t->selection, values, t->mapping->element, out);
 }
 
-/* Returns the set of the fields that the request asks for, by their numbers: it may name two hundred, and a
- * reply may have a hundred thousand elements. */
-static uint32_t wanted_fields(const struct translation *t)
+static void add_elements(struct translation *t, struct buf *out, const json_t *element)
 {
-        uint32_t wanted = 0;
+        const char *parts = t->mapping->parts;
+        const json_t *part;
+        size_t i;
 
-        for (size_t i = 0; t->mapping->fields[i].name; i++)
-                if (sssrmap_wants(&t->message, str_of(t->mapping->fields[i].name)))
-                        wanted |= 1u << i;
-        return wanted;
+        if (!parts)
+                add_element(t, out, element, element);
+        else
+                json_array_foreach (json_object_get(element, parts), i, part)
+                        add_element(t, out, part, element);
 }
 
 /* The actions on jobs reach some and miss others: the first that was missed is told. */
@@ -696,19 +854,40 @@ static const char *missed(const json_t *reply)
         return json_string_value(json_object_get(first, "message"));
 }
 
+/* Returns 0, or an enum sssrmap_code with t->err if the elements cannot be shown. */
+static int write_data(struct translation *t, struct buf *out, const json_t *reply, size_t *ret_count)
+{
+        const struct mapping *m = t->mapping;
+        const json_t *list = m->array ? json_object_get(reply, m->array) : NULL, *next, *one;
+        size_t i;
+
+        next = list ? json_object_get(reply, "next") : NULL;
+        if (next && !json_is_null(next))
+                return err_set(&t->err, SSSRMAP_FAILED,
+                               "there are more elements than one answer has: ask for a shorter time");
+        if (!m->array)
+                add_elements(t, out, m->within ? json_object_get(reply, m->within) : reply);
+        json_array_foreach (list, i, one)
+                add_elements(t, out, one);
+        return sssrmap_selection_end(t->selection, m->element, out, ret_count, &t->err);
+}
+
 static void add_reply(struct translation *t, struct buf *out, const json_t *reply)
 {
-        const json_t *list = t->mapping->array ? json_object_get(reply, t->mapping->array) : NULL;
+        BUF_CLEANUP struct buf data = {.max = out->max};
         const char *problem = missed(reply);
-        const json_t *element = t->mapping->within ? json_object_get(reply, t->mapping->within) : reply;
-        size_t count = t->mapping->array ? json_array_size(list) : 1;
-        uint32_t wanted = wanted_fields(t);
+        size_t count = 0;
+        int r = write_data(t, &data, reply, &count);
 
+        if (r != 0) {
+                add_status(out, r, t->err.text);
+                return;
+        }
         add_status(out, problem ? SSSRMAP_UNKNOWN : SSSRMAP_SUCCESS, problem);
         buf_printf(out, "<Count>%zu</Count><Data>", count);
-        for (size_t i = 0; i < count; i++)
-                add_element(t->mapping, wanted, out, list ? json_array_get(list, i) : element);
+        buf_str(out, buf_view(&data));
         buf_addz(out, "</Data>");
+        out->overflow |= data.overflow;
 }
 
 static void dispatch(struct server *s, struct call *c);
@@ -766,6 +945,8 @@ static void call_again(struct call *c, struct translation *t)
         memset(t->front.query, 0, sizeof(t->front.query));
         t->front.body = STR_NONE;
         t->front.replied = false;
+        sssrmap_selection_free(t->selection);
+        t->selection = NULL;
         t->code = 0;
         t->err = (struct err){""};
 }
@@ -981,6 +1162,7 @@ void api_sssrmap(struct server *s, struct call *c)
         t->front = (struct call_front){.reply = route_replied, .free = translation_free};
         c->front = &t->front;
         c->waits = true;
+        http_reply_as_asked(c->http);
         http_limit_body(c->http, SSSRMAP_MESSAGE_MAX);
         http_read_body(c->http, STR("sssrmap"), sssrmap_body_read, c);
 }

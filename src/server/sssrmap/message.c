@@ -104,6 +104,11 @@ static int read_signature(struct sssrmap_message *m, struct err *err)
                 return 0;
         s->given = true;
         s->token_name = xml_get(token, "name");
+        if (type && strcmp(type, "Symmetric") != 0 && strcmp(type, "Cleartext") != 0)
+                return err_set(err, SSSRMAP_SIGNATURE,
+                               "a token of the type %.64s is not supported: use Symmetric, with a key of the "
+                               "server, or Cleartext, with a user token",
+                               type);
         if (type && strcmp(type, "Cleartext") == 0) {
                 s->cleartext = xml_text(token);
                 if (s->cleartext.n == 0)
@@ -118,6 +123,36 @@ static int read_signature(struct sssrmap_message *m, struct err *err)
         return 0;
 }
 
+bool sssrmap_is_query(const struct sssrmap_message *m)
+{
+        return strcmp(m->action, "Query") == 0;
+}
+
+static bool is_equality(const struct xml *x)
+{
+        const char *op = xml_get(x, "op");
+
+        return !op || strcmp(op, "EQ") == 0 || strcmp(op, "eq") == 0 || strcmp(op, "Assign") == 0;
+}
+
+/* Returns whether a Where is joined to the others in another way than by And. */
+static bool is_joined(const struct xml *x)
+{
+        const char *conj = xml_get(x, "conj"), *group = xml_get(x, "group");
+
+        group = group ? group : xml_get(x, "groups");
+        return (conj && strcmp(conj, "And") != 0) || (group && strspn(group, "+-0") < strlen(group));
+}
+
+static bool has_joined(const struct xml *request)
+{
+        const struct xml *x = xml_child(request, "Where");
+
+        while (x && !is_joined(x))
+                x = xml_next(x, "Where");
+        return x;
+}
+
 static void read_attributes(struct sssrmap_message *m)
 {
         m->action = xml_get(m->request, "action");
@@ -126,16 +161,26 @@ static void read_attributes(struct sssrmap_message *m)
         m->object = NULL;
 }
 
+bool sssrmap_is_condition(const struct sssrmap_message *m, const struct xml *x)
+{
+        return xml_is(x, "Where") && (m->joined || !is_equality(x));
+}
+
 int sssrmap_request(struct sssrmap_message *m, struct err *err)
 {
         const struct xml *object = xml_child(m->request, "Object");
 
         if (!object || xml_next(object, "Object"))
                 return err_set(err, SSSRMAP_OBJECT,
-                               "a request is about one object: Job, Node, Account, Quote, Reservation, "
-                               "AdvanceReservation or "
-                               "Machine");
+                               "a request is about one object, such as Job, Node, Account, Quote or "
+                               "Reservation");
         m->object = object->text;
+        m->joined = has_joined(m->request);
+        for (const struct xml *x = m->request->first; x && !sssrmap_is_query(m); x = x->next)
+                if (sssrmap_is_condition(m, x))
+                        return err_set(err, SSSRMAP_VALUE,
+                                       "%s of %.64s takes no condition but equality: query the objects first",
+                                       m->action, m->object);
         if (xml_child(m->request, "Data") && xml_next(xml_child(m->request, "Data"), "Data"))
                 return err_set(err, SSSRMAP_VALUE, "a request has one Data at most");
         return 0;
@@ -209,9 +254,9 @@ bool sssrmap_is_signed(const struct sssrmap_message *m, struct str key)
 
 /* ---- parameters */
 
-static bool is_parameter(const struct xml *x)
+static bool is_parameter(const struct sssrmap_message *m, const struct xml *x)
 {
-        return xml_is(x, "Set") || xml_is(x, "Where") || xml_is(x, "Option");
+        return xml_is(x, "Set") || xml_is(x, "Option") || (xml_is(x, "Where") && !sssrmap_is_condition(m, x));
 }
 
 /* Returns the one element of Data, which the schema allows; NULL: there is no Data. */
@@ -229,23 +274,11 @@ int sssrmap_parameter(const struct sssrmap_message *m, const char *name, struct 
 
         *ret = xml_text(x);
         for (x = m->request->first; x; x = x->next)
-                if (is_parameter(x) && strcmp(xml_get(x, "name"), name) == 0) {
+                if (is_parameter(m, x) && strcmp(xml_get(x, "name"), name) == 0) {
                         *ret = xml_text(x);
                         times++;
                 }
         return times > 1 ? err_set(err, SSSRMAP_VALUE, "%s is given %u times", name, times) : 0;
-}
-
-bool sssrmap_wants(const struct sssrmap_message *m, struct str attribute)
-{
-        const struct xml *x = xml_child(m->request, "Get");
-
-        if (!x)
-                return true;
-        for (; x; x = xml_next(x, "Get"))
-                if (str_eqz(attribute, xml_get(x, "name")))
-                        return true;
-        return false;
 }
 
 static bool is_one_of(const char *name, const char *const *names)
@@ -257,10 +290,13 @@ static bool is_one_of(const char *name, const char *const *names)
 
 int sssrmap_only(const struct sssrmap_message *m, const char *const *names, struct err *err)
 {
-        for (const struct xml *x = m->request->first; x; x = x->next)
-                if (is_parameter(x) && !is_one_of(xml_get(x, "name"), names))
+        for (const struct xml *x = m->request->first; x; x = x->next) {
+                if (xml_is(x, "Where") && sssrmap_is_query(m))
+                        continue; /* sssrmap_selection_new checks it */
+                if (is_parameter(m, x) && !is_one_of(xml_get(x, "name"), names))
                         return err_set(err, SSSRMAP_VALUE, "%s of %s takes no %.64s", m->action, m->object,
                                        xml_get(x, "name"));
+        }
         for (const struct xml *x = object_of(m) ? object_of(m)->first : NULL; x; x = x->next)
                 if (!is_one_of(x->name, names))
                         return err_set(err, SSSRMAP_VALUE, "%s of %s takes no %.64s", m->action, m->object,

@@ -42,7 +42,8 @@ struct sssrmap_message {
         const struct xml *request; /* in root: the present request; NULL: the body holds responses */
         const char *action, *object, *actor; /* in root; of the request. object: after sssrmap_request */
         const char *id;                      /* NULL: none */
-        struct str body;                     /* signed part; borrowed from the text */
+        bool joined;     /* after sssrmap_request: conditions are joined by Or or Not, or in groups */
+        struct str body; /* signed part; borrowed from the text */
         struct sssrmap_signature signature;
 };
 
@@ -52,17 +53,21 @@ int sssrmap_read(struct str text, struct xml_schema *schema, struct sssrmap_mess
 void sssrmap_deinit(struct sssrmap_message *m); /* also after an error */
 /* Makes the next request the present one. Returns false if there is none. */
 bool sssrmap_next(struct sssrmap_message *m);
-/* Reads the object of the present request. Returns 0; or an enum sssrmap_code with err. */
+/* Reads the object of the present request, which has conditions only if it is a query. Returns 0; or an enum
+ * sssrmap_code with err. */
 int sssrmap_request(struct sssrmap_message *m, struct err *err);
 /* Returns whether the message is signed with this key. */
 bool sssrmap_is_signed(const struct sssrmap_message *m, struct str key);
 
 /* Gives the value of a parameter, which may stand in the object of Data, or as Set, Where or Option; *ret is
- * empty if it is not there. Returns 0; or SSSRMAP_VALUE with err: it is there more than once. */
+ * empty if it is not there. A Where that is a condition is none. Returns 0; or SSSRMAP_VALUE with err: it is
+ * there more than once. */
 int sssrmap_parameter(const struct sssrmap_message *m, const char *name, struct str *ret, struct err *err);
-/* Returns whether the request names no attributes to show, or this one. */
-bool sssrmap_wants(const struct sssrmap_message *m, struct str attribute);
-/* Returns 0 if each parameter is one of these names, up to NULL; else SSSRMAP_VALUE with err. */
+/* Returns whether x is a Where that compares, or is joined to others, so that it cannot be a parameter. */
+bool sssrmap_is_condition(const struct sssrmap_message *m, const struct xml *x);
+bool sssrmap_is_query(const struct sssrmap_message *m);
+/* Returns 0 if each parameter is one of these names, up to NULL; else SSSRMAP_VALUE with err. The names in
+ * Where of queries are checked by sssrmap_selection_new. */
 int sssrmap_only(const struct sssrmap_message *m, const char *const *names, struct err *err);
 
 /* Appends a message with this text between <Body> and </Body>, signed with the key if there is one, with the

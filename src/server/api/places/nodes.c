@@ -1,15 +1,59 @@
 /* GET /v1/nodes and /v1/nodes/NAME: the records of agents' machines, and the orders given to them; POST
  * /v1/nodes/NAME gives an order. */
-#include "core/query.h"
+#include "base/map.h"
+#include "base/system/clock.h"
 #include "server/access/access.h"
 #include "server/agents/agents.h"
+#include "server/api/places/room.h"
 #include "server/api/routes.h"
 
 struct listing {
         struct json j;
         struct server *server;
         struct call *call;
+        struct map *rooms; /* of the nodes' agents: struct agent_room by name */
 };
+
+struct rooms {
+        struct map *by_agent;
+        struct room_reader reader;
+        const char *only; /* NULL: all agents */
+};
+
+static void rooms_on_queue(void *arg, const struct core_queue_view *q)
+{
+        struct rooms *x = arg;
+        struct agent_room *a;
+
+        if (!q->connected || !q->ad || (x->only && strcmp(x->only, q->agent) != 0))
+                return;
+        a = map_get(x->by_agent, str_of(q->agent));
+        if (!a) {
+                a = mem_new(struct agent_room);
+                map_put(x->by_agent, str_of(q->agent), a);
+        }
+        room_add_queue(&x->reader, a, q);
+}
+
+/* Returns what the agents have, for rooms_free. */
+static struct map *rooms_new(struct server *s, const char *only)
+{
+        struct rooms x = {.by_agent = map_new(), .only = only};
+
+        room_reader_init(&x.reader, s->core, clock_wall_ms());
+        core_queues(s->core, rooms_on_queue, &x);
+        room_reader_deinit(&x.reader);
+        return x.by_agent;
+}
+
+static void rooms_free(struct map *rooms)
+{
+        void *value;
+
+        for (size_t at = 0; map_next(rooms, &at, NULL, &value);)
+                free(value);
+        map_free(rooms);
+}
 
 static void nodes_state_free(void *arg)
 {
@@ -34,9 +78,11 @@ static void write_facts(struct json *j, const char *facts)
 }
 
 /* Writes members into an open object. */
-static void write_node(struct json *j, struct server *s, const struct core_node *n)
+static void write_node(struct json *j, struct server *s, struct map *rooms, const struct core_node *n)
 {
         const struct agent *a = agents_find(s, str_of(n->name));
+        const struct agent_room *queues = map_get(rooms, str_of(n->name));
+        struct room room = queues ? room_of(queues) : (struct room){0};
 
         json_kstrz(j, "name", n->name);
         json_kstrz(j, "state", n->state_name);
@@ -50,6 +96,10 @@ static void write_node(struct json *j, struct server *s, const struct core_node 
         json_kstrz(j, "hostname", a ? a->hostname : NULL);
         json_kint(j, "jobs", n->attempts);
         json_kint(j, "losses", n->losses);
+        json_kint(j, "cpus", (int64_t)room.cpus);
+        json_kint(j, "memory_mib", (int64_t)room.memory_mib);
+        json_kint(j, "free_cpus", (int64_t)room.free_cpus);
+        json_kint(j, "free_memory_mib", (int64_t)room.free_memory_mib);
         write_facts(j, n->facts);
         json_key(j, "instance");
         if (!n->provisioned) {
@@ -73,13 +123,13 @@ static void on_node(void *arg, const struct core_node *n)
         struct listing *l = arg;
 
         json_open(&l->j, '{');
-        write_node(&l->j, l->server, n);
+        write_node(&l->j, l->server, l->rooms, n);
         json_close(&l->j, '}');
 }
 
 static void list_nodes(struct server *s, struct call *c)
 {
-        struct listing l = {{.out = &c->out}, s, c};
+        struct listing l = {{.out = &c->out}, s, c, rooms_new(s, NULL)};
 
         json_open(&l.j, '{');
         json_key(&l.j, "nodes");
@@ -87,6 +137,7 @@ static void list_nodes(struct server *s, struct call *c)
         core_nodes(s->core, on_node, &l);
         json_close(&l.j, ']');
         json_close(&l.j, '}');
+        rooms_free(l.rooms);
         call_reply(c);
 }
 
@@ -114,16 +165,18 @@ static void on_job(void *arg, uint64_t request, uint32_t member, enum job_state 
 
 static void show_node(struct server *s, struct call *c)
 {
-        struct listing l = {{.out = &c->out}, s, c};
         MEM_CLEANUP char *name = str_dupz(c->param[0]);
+        struct listing l = {{.out = &c->out}, s, c, NULL};
         struct core_node n;
 
         if (core_node_get(s->core, name, &n) != 0) {
                 call_fail(c, 404, "not_found", "there is no agent %s known to this server", name);
                 return;
         }
+        l.rooms = rooms_new(s, name);
         json_open(&l.j, '{');
-        write_node(&l.j, s, &n);
+        write_node(&l.j, s, l.rooms, &n);
+        rooms_free(l.rooms);
         json_key(&l.j, "running");
         json_open(&l.j, '[');
         core_node_jobs(s->core, name, on_job, &l);
@@ -176,6 +229,7 @@ static void set_node(struct server *s, struct call *c)
                 .agent = name, .by = str_of(c->who), .reason = call_json_text(doc, "reason")};
         struct err err = {""};
         struct core_node n;
+        struct map *rooms;
         int r;
 
         if (turn_full(s->turn)) { /* the order could not be stored, and a restart would lose it */
@@ -193,9 +247,11 @@ static void set_node(struct server *s, struct call *c)
         if (o.to == NODE_RETIRED)
                 forget_certificate(s, c->param[0]);
         core_node_get(s->core, name, &n);
+        rooms = rooms_new(s, name);
         json_open(&j, '{');
-        write_node(&j, s, &n);
+        write_node(&j, s, rooms, &n);
         json_close(&j, '}');
+        rooms_free(rooms);
         c->when = TURN_DURABLE;
         call_io(c, nodes_answer);
 }
