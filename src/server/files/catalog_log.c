@@ -47,8 +47,8 @@ struct write {
         struct catalog_log *log;
         struct buf name, data; /* of a blob; empty: none */
         struct args removed;   /* names of blobs */
-        bool done;           /* these three: with the lock */
-        bool abandoned;      /* nobody waits any more */
+        bool done;             /* these three: with the lock */
+        bool abandoned;        /* nobody waits any more */
         int result;
 };
 
@@ -222,9 +222,9 @@ static int read_base(struct server *s, struct base *ret, struct err *err)
         ret->at.number = unpack_u64(&u);
         ret->at.id = unpack_u64(&u);
         ret->pieces = unpack_u64(&u);
-        return unpack_done(&u) && ret->pieces ? 0
-                                              : err_set(err, CATALOG_CORRUPT,
-                                                        "the base of the catalog's log is damaged");
+        return unpack_done(&u) && ret->pieces
+                       ? 0
+                       : err_set(err, CATALOG_CORRUPT, "the base of the catalog's log is damaged");
 }
 
 /* Stores the pieces of an open file. */
