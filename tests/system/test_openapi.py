@@ -260,6 +260,9 @@ def test_every_operation(instance):
     call("DELETE", f"/v1/tokens/{token['id']}")
     call("DELETE", f"/v1/tokens/{token['id']}", status=404)
 
+    call("GET", "/v1/config/time_limit?policy=none")
+    call("GET", "/v1/config/time_limit?virtual_queue=none_such", status=400)
+
     missing = {o["operationId"] for p in openapi.DOCUMENT["paths"].values() for o in p.values()} - seen
     assert missing == {"getJobFile", "getJobScript"}
 

@@ -15,6 +15,7 @@ static const struct route routes[] = {
         {HTTP_POST, "/v1/server/drain", api_server_drain},
         {HTTP_GET, "/v1/openapi.json", api_openapi, false, true},
         {HTTP_GET, "/v1/config", api_config, false, true},
+        {HTTP_GET, "/v1/config/time_limit", api_time_limit, false, true},
         {HTTP_POST, "/v1/uploads", api_upload_new},
         {HTTP_PUT, "/v1/uploads/{id}", api_upload_put},
         {HTTP_POST, "/v1/uploads/{id}/finish", api_upload_finish},

@@ -10,7 +10,7 @@ const struct route *routes_at(size_t n); /* NULL at the end */
 struct bodies *routes_bodies(void);      /* of this table: see body.h */
 
 call_fn api_server, api_server_status, api_server_promote, api_server_drain, api_openapi, api_config,
-        api_health, api_ready;
+        api_time_limit, api_health, api_ready;
 call_fn api_upload_new, api_upload_put, api_upload_finish;
 call_fn api_submit, api_resubmit, api_requests, api_request, api_request_files, api_request_lease,
         api_request_taken;

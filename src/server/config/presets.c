@@ -80,11 +80,6 @@ const struct preset *preset_find(const struct config_presets *p, enum preset_kin
         return list_find(&p->kinds[kind], name);
 }
 
-const struct preset *preset_find_catalog(const struct config_presets *p, struct str name)
-{
-        return list_find(&p->catalogs, name);
-}
-
 static bool has_user(const struct preset *x, struct str who)
 {
         for (size_t i = 0; i < x->user_count; i++)
@@ -96,6 +91,25 @@ static bool has_user(const struct preset *x, struct str who)
 bool preset_allows(const struct preset *x, const char *who)
 {
         return has_user(x, str_of(who));
+}
+
+int presets_catalog_query(const struct config_presets *p, const char *who, struct str name, struct str query,
+                          struct buf *ret, struct err *err)
+{
+        const struct preset *catalog = list_find(&p->catalogs, name);
+
+        if (name.n && !catalog)
+                return err_set(err, -ENOENT, "there is no catalog \"" STR_FMT "\" in the server's settings",
+                               STR_ARG(str_head(name, 100)));
+        if (name.n && !preset_allows(catalog, who))
+                return err_set(err, -EACCES, "you may not use the catalog \"" STR_FMT "\"",
+                               STR_ARG(str_head(name, 100)));
+        if (name.n)
+                buf_str(ret, catalog->condition);
+        if (ret->n && query.n)
+                buf_char(ret, ',');
+        buf_str(ret, query);
+        return 0;
 }
 
 static bool has_keyword(const struct preset *recorder, const char *keyword)

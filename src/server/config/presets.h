@@ -73,6 +73,7 @@ struct config_presets {
         unsigned defaults_line;
 };
 
+struct buf;
 struct doc;
 struct submission;
 void config_presets_deinit(struct config_presets *p);
@@ -94,7 +95,11 @@ const char *preset_kind_attribute(enum preset_kind kind); /* "JobPolicy" */
 bool preset_is_attribute(struct str name);
 /* Returns NULL if there is none of this name. */
 const struct preset *preset_find(const struct config_presets *p, enum preset_kind kind, struct str name);
-const struct preset *preset_find_catalog(const struct config_presets *p, struct str name);
+/* Writes the query of a catalog's files: the condition of the named catalog of the settings (empty: the whole
+ * catalog) and the user's query, which must both hold. Returns 0; -ENOENT: there is none of this name, or
+ * -EACCES: `who` may not use it, with err. */
+int presets_catalog_query(const struct config_presets *p, const char *who, struct str name, struct str query,
+                          struct buf *ret, struct err *err);
 bool preset_allows(const struct preset *x, const char *who);
 /* Returns whether some recorder counts this keyword of who's requests. */
 bool presets_record(const struct config_presets *p, struct str who, const char *keyword);
@@ -104,6 +109,16 @@ bool presets_record(const struct config_presets *p, struct str who, const char *
  * preset, or -EACCES: `who` may not use it, with err; then the submission may be partly changed. */
 int presets_apply(const struct config_presets *p, const char *who, struct submission *s, struct arena *arena,
                   struct err *err);
+/* Gives the time that a job may take at most, if its request names these presets (empty: none of the kind)
+ * and sets no AllowedExecuteDuration. Of the virtual queues of a policy the one with the shortest time
+ * counts, because the jobs may go to any of them. Returns as presets_apply; or -EDOM with err: the time is
+ * not known before there is a job. */
+struct preset_time {
+        uint64_t seconds; /* 0: nothing limits the time */
+        char of[160];     /* whose limit it is, for people: "the virtual queue short" */
+};
+int presets_time_limit(const struct config_presets *p, const char *who, const struct str named[PRESET_KINDS],
+                       struct preset_time *ret, struct err *err);
 /* Only checks that `who` may use the presets of a submission that they were already applied to. */
 int presets_check(const struct config_presets *p, const char *who, const struct submission *s,
                   struct err *err);

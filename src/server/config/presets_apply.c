@@ -2,6 +2,7 @@
  * are added to Requirements, and variables are put before the job's own. Initializers come first, because
  * they may name presets of the other kinds. */
 #include <errno.h>
+#include <stdio.h>
 
 #include "base/buf.h"
 #include "classad/expr.h"
@@ -252,6 +253,80 @@ int presets_apply(const struct config_presets *p, const char *who, struct submis
                                     "what presets add to all parts of the request is more than %u MiB",
                                     APPLIED_MAX >> 20);
         }
+        return r;
+}
+
+/* ---- the time of jobs */
+
+#define TIME_ATTRIBUTE "AllowedExecuteDuration"
+
+static void set_limit(struct preset_time *ret, uint64_t seconds, enum preset_kind kind, struct str name)
+{
+        ret->seconds = seconds;
+        snprintf(ret->of, sizeof(ret->of), "the %s " STR_FMT,
+                 kind == PRESET_QUEUE ? "virtual queue" : preset_kind_name(kind),
+                 STR_ARG(str_head(name, 100)));
+}
+
+/* Returns whether a virtual queue limits the time; a limit there is always a number. */
+static bool queue_limit(const struct preset *queue, uint64_t *ret)
+{
+        for (size_t i = 0; i < queue->attribute_count; i++)
+                if (str_ieq(queue->attributes[i].name, STR(TIME_ATTRIBUTE)))
+                        return str_to_u64(queue->attributes[i].text, ret) == 0;
+        return false;
+}
+
+/* The queues of a policy do not set a job's time; each is a place that has no more. */
+static void shortest_of_queues(const struct applying *x, struct preset_time *ret)
+{
+        struct str name;
+        const struct preset *policy;
+
+        if (presets_apply_read_name(x->part, PRESET_POLICY, &name, NULL) != 0)
+                return;
+        policy = preset_find(x->presets, PRESET_POLICY, name);
+        for (size_t i = 0; policy && i < policy->member_count; i++) {
+                const struct preset *queue = policy->members[i].queue;
+                uint64_t seconds;
+
+                if (preset_allows(queue, x->who) && queue_limit(queue, &seconds) &&
+                    (ret->seconds == 0 || seconds < ret->seconds))
+                        set_limit(ret, seconds, PRESET_QUEUE, queue->name);
+        }
+}
+
+int presets_time_limit(const struct config_presets *p, const char *who, const struct str named[PRESET_KINDS],
+                       struct preset_time *ret, struct err *err)
+{
+        struct arena arena = {0};
+        struct submission s = {0};
+        struct applying x = {.presets = p, .who = who, .arena = &arena, .part = submission_add_part(&s)};
+        const struct submission_attribute *time = NULL;
+        int r = 0;
+
+        *ret = (struct preset_time){.seconds = 0};
+        for (int k = 0; k < PRESET_KINDS; k++)
+                if (named[k].n)
+                        presets_apply_add_string(&x, preset_kind_attribute((enum preset_kind)k), named[k]);
+        for (int k = 0; k < PRESET_KINDS && r == 0 && !time; k++) {
+                struct str name = STR_NONE;
+                uint64_t seconds;
+
+                r = apply_kind(&x, (enum preset_kind)k, err);
+                time = find_attribute(x.part, STR(TIME_ATTRIBUTE));
+                if (r != 0 || !time)
+                        continue;
+                if (str_to_u64(str_trim(time->text), &seconds) != 0)
+                        r = err_set(err, -EDOM, TIME_ATTRIBUTE " is an expression in the server's settings");
+                else if (presets_apply_read_name(x.part, (enum preset_kind)k, &name, NULL) == 0)
+                        set_limit(ret, seconds, (enum preset_kind)k, name);
+        }
+        if (r == 0 && !time)
+                shortest_of_queues(&x, ret);
+        buf_deinit(&x.conditions);
+        submission_deinit(&s);
+        arena_deinit(&arena);
         return r;
 }
 

@@ -212,28 +212,20 @@ static bool read_cursor(struct call *c, struct find *f)
         return false;
 }
 
-/* A catalog of the settings, whose conditions come before the caller's. */
 static bool read_query(struct server *s, struct call *c, struct find *f)
 {
-        const struct preset *catalog =
-                preset_find_catalog(&server_settings(s)->presets, call_query(c, "catalog"));
-        struct str name = call_query(c, "catalog"), query = call_query(c, "query");
-        BUF_CLEANUP struct buf both = {0};
+        BUF_CLEANUP struct buf query = {0};
+        struct err err = {0};
+        int r = presets_catalog_query(&server_settings(s)->presets, c->who, call_query(c, "catalog"),
+                                      call_query(c, "query"), &query, &err);
 
-        f->how.query = query;
-        if (!name.n)
-                return true;
-        if (!catalog || !preset_allows(catalog, c->who)) {
-                call_fail(c, catalog ? 403 : 404, catalog ? "forbidden" : "not_found",
-                          catalog ? "you may not use the catalog \"" STR_FMT "\""
-                                  : "there is no catalog \"" STR_FMT "\" in the server's settings",
-                          STR_ARG(str_head(name, 100)));
-                return false;
-        }
-        buf_printf(&both, STR_FMT "%s" STR_FMT, STR_ARG(catalog->condition),
-                   catalog->condition.n && query.n ? "," : "", STR_ARG(query));
-        f->how.query = arena_str(&c->arena, buf_view(&both));
-        return true;
+        if (r == -EACCES)
+                call_fail_err(c, 403, "forbidden", &err);
+        else if (r != 0)
+                call_fail_err(c, 404, "not_found", &err);
+        else
+                f->how.query = arena_str(&c->arena, buf_view(&query));
+        return r == 0;
 }
 
 void api_catalog_files(struct server *s, struct call *c)

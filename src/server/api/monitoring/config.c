@@ -1,6 +1,9 @@
-/* GET /v1/config: the presets of the settings that hold now, and which of them the caller may use. */
-#include "server/config/config.h"
+/* GET /v1/config: the presets of the settings that hold now, and which of them the caller may use; and
+ * /v1/config/time_limit: the time that they give to jobs. */
+#include <errno.h>
+
 #include "server/api/routes.h"
+#include "server/config/config.h"
 #include "server/loop/server.h"
 
 static void write_users(struct json *j, const struct preset *x)
@@ -67,6 +70,30 @@ void api_config(struct server *s, struct call *c)
                 if (p->defaults[k].n)
                         json_kstr(&j, preset_kind_name((enum preset_kind)k), p->defaults[k]);
         json_close(&j, '}');
+        json_close(&j, '}');
+        call_reply(c);
+}
+
+void api_time_limit(struct server *s, struct call *c)
+{
+        struct str named[PRESET_KINDS];
+        struct json j = {.out = &c->out};
+        struct preset_time limit;
+        struct err err = {0};
+        int r;
+
+        for (int k = 0; k < PRESET_KINDS; k++)
+                named[k] = call_query(c, preset_kind_name((enum preset_kind)k));
+        r = presets_time_limit(&server_settings(s)->presets, c->who, named, &limit, &err);
+        if (r != 0) {
+                call_fail_err(c, r == -EACCES ? 403 : 400, r == -EACCES ? "forbidden" : "bad_parameter",
+                              &err);
+                return;
+        }
+        json_open(&j, '{');
+        json_kint(&j, "seconds", (int64_t)limit.seconds);
+        if (limit.seconds)
+                json_kstrz(&j, "of", limit.of);
         json_close(&j, '}');
         call_reply(c);
 }
