@@ -1,4 +1,5 @@
 """Submits as somebody writes them by hand: a submit file as it is, JSON without quotes within quotes, no uuid. And probes."""
+import json
 import ssl
 import urllib.error
 import urllib.request
@@ -65,15 +66,133 @@ def test_the_server_reads_nothing_for_others(shared):
     assert ad["Args"] == "<none>" if "Args" in ad else "<none>" in ad["Arguments"]
 
 
-def test_datasets_and_xml_are_for_drover_submit(shared):
-    """What names files and queries of its submitter is refused with that reason, and not as a mistake in a submit file."""
-    for dataset in ("catalog:n=1", "catalog:mine?n=1", "filelist:list", "data/*"):
+def catalog(instance, count=6, **more):
+    """Files of /etc/passwd's bytes under several names, with a number each."""
+    rows = []
+    for n in range(count):
+        path = instance.write(f"f{n}", f"of {n}\n")
+        rows.append({"name": f"f{n}", "size": 5, "metadata": {"n": n, "events": 10 * n + 1, **more}, "replicas": [{"url": f"file:{path}"}]})
+    instance.write("files.json", json.dumps(rows))
+    instance.cli("catalog", "import", f"{instance.work}/files.json")
+
+
+def test_a_dataset_of_the_catalog(instance):
+    """The server makes the query, and the jobs have their files, cut as the description says; the same as by drover submit."""
+    instance.up()
+    catalog(instance)
+    text = ("executable = /bin/sh\narguments = \"-c 'cat $(DOLLAR)FILELIST | xargs cat'\"\ntransfer_executable = false\noutput = said\n"
+            "dataset = catalog:n<5\nfiles_per_job = 2\nqueue\n")
+    assert post(instance, text, "?dry_run=1", status=200)["jobs"] == 3
+    got, quote = instance.call("POST", "/v1/quote", text.encode(), headers=TEXT)
+    assert got == 200 and quote["jobs"] == 3
+    own = str(uuid.uuid4())
+    answer = post(instance, text, f"?uuid={own}")
+    assert answer["jobs"] == 3 and post(instance, text, f"?uuid={own}", status=200)["id"] == answer["id"]
+    instance.wait(answer["id"])
+    said = b"".join(output(instance, f"{answer['id']}.{n}") for n in range(3))
+    assert said == b"".join(b"of %d\n" % n for n in range(5))
+    # The order of a key, and the time of a virtual queue.
+    by_hour = "executable = /bin/true\ndataset = catalog:\nfiles_per_hour = 2\n{}queue\n"
+    assert post(instance, by_hour.format("allowed_execute_duration = 3600\n"), "?dry_run=1", status=200)["jobs"] == 3
+    assert "nothing limits the time of a job" in post(instance, by_hour.format(""), "?dry_run=1", status=200)["warnings"][0]
+    # What it cannot find, and what is no query.
+    for query, why in (("n=>>", "n=>>"), ("dataset=none", "there is no dataset none"), ("n=99", "no file")):
+        error = post(instance, f"executable = /bin/true\ndataset = catalog:{query}\nqueue\n", status=400)["error"]
+        assert error["code"] == "bad_submit_file" and "submit file:2: dataset" in error["message"] and why in error["message"], error
+
+
+def test_a_dataset_of_a_catalog_of_the_settings(instance):
+    """Its condition counts, and so does who may use it; the time of jobs is that of their virtual queue."""
+    instance.write("../state/droverd.yaml", "catalogs:\n  low: {query: 'n<2'}\n  theirs: {query: 'n<2', users: ['*@elsewhere']}\n"
+                   "virtual_queues:\n  hour: {places: 'true', time_limit: 1h}\n  theirs: {places: 'true', users: ['*@elsewhere']}\n")
+    instance.up()
+    catalog(instance)
+    job = "executable = /bin/true\ndataset = {}\n{}queue\n"
+    assert post(instance, job.format("catalog:low?n>0", ""), "?dry_run=1", status=200)["jobs"] == 1
+    assert post(instance, job.format("catalog:", "files_per_hour = 3\njob_virtual_queue = hour\n"), "?dry_run=1", status=200)["jobs"] == 2
+    for text, status, why in ((job.format("catalog:theirs?n>0", ""), 400, 'you may not use the catalog "theirs"'),
+                              (job.format("catalog:none?n>0", ""), 400, 'there is no catalog "none"'),
+                              (job.format("catalog:", "files_per_hour = 3\njob_virtual_queue = theirs\n"), 403,
+                               "you may not use the virtual_queue 'theirs'")):
+        assert why in post(instance, text, status=status)["error"]["message"], text
+    got, limit = instance.call("GET", "/v1/config/time_limit?virtual_queue=hour")
+    assert got == 200 and limit == {"seconds": 3600, "of": "the virtual queue hour"}
+    assert instance.call("GET", "/v1/config/time_limit") == (200, {"seconds": 0})
+    assert instance.call("GET", "/v1/config/time_limit?virtual_queue=theirs")[0] == 403
+    assert instance.call("GET", "/v1/config/time_limit?policy=none_such")[0] == 400
+
+
+SUMS = """<?xml version="1.0"?>
+<job maxFilesPerProcess="4" name="mine">
+  <command>cat $FILELIST | xargs cat</command>
+  <shell>/bin/sh</shell>
+  <stdout URL="file:./said.$JOBINDEX"/>
+  <input URL="catalog:?production=P1,n=>2" nFiles="all"/>
+</job>
+"""
+RDL = """AbstractRequest:
+  Request:
+    - {ID: first, taskRef: one, datasetRef: raw, resourceRef: each}
+    - {ID: second, taskRef: two, nProcesses: 1}
+  ScriptTask:
+    - {ID: one, Text: "cat $INPUTFILE0", stdout: {URL: "file:./said.$JOBINDEX"}}
+    - {ID: two, Text: "echo after", stdout: {URL: "file:./said.$JOBINDEX"}}
+  Application: {ID: sh, name: /bin/sh}
+  Dataset: {ID: raw, input: {URL: "catalog:?production=P1", nFiles: all}}
+  ResourceSpecifications: {ID: each, maxFilesPerProcess: 1}
+  WorkFlow: {SetupRequestDependancy: {RequestToBeDoneFirstID: {idref: first}, RequestWaitingForInputID: {idref: second}}}
+"""
+
+
+def test_descriptions_of_sums_and_rdl(instance):
+    """They are told by their text, and their jobs run; what is for the submitter's machine is refused by name."""
+    instance.up()
+    catalog(instance, production="P1")
+    answer = post(instance, SUMS)
+    assert answer["jobs"] == 1
+    instance.wait(answer["id"])
+    assert output(instance, f"{answer['id']}.0") == b"of 2\nof 3\nof 4\nof 5\n"
+    answer = post(instance, RDL)
+    assert answer["jobs"] == 7
+    instance.wait(answer["id"])
+    assert output(instance, f"{answer['id']}.3") == b"of 3\n" and output(instance, f"{answer['id']}.6") == b"after\n"
+    ended = {job["id"].split(".")[1]: job for job in instance.history()}
+    assert ended["6"]["started_ms"] >= max(ended[str(n)]["ended_ms"] for n in range(6))
+    query = "catalog:?production=P1,n=>2"
+    for text, why in ((SUMS.replace("<job ", '<job simulateSubmission="true" '), "star-submit"),
+                      (SUMS.replace(query, "filelist:/etc/passwd"), "drover submit does"),
+                      (SUMS.replace(query, "command:cat /etc/passwd"), "drover submit does"),
+                      (SUMS.replace(query, "file:/etc/*"), "drover submit does"),
+                      (SUMS.replace("</command>", ""), "description:"), ("\n <request/>", "description:2: <request>"),
+                      (RDL.replace("raw, input", "raw, inputs"), "description:")):
+        error = post(instance, text, status=400)["error"]
+        assert error["code"] == "bad_submit_file" and why in error["message"], (text, error)
+
+
+def test_descriptions_that_are_too_much(shared):
+    """Depth, entities of entities, aliases of aliases, and requests that read what others write, times thousands."""
+    entities = "".join(f'<!ENTITY a{i} "{f"&a{i - 1};" * 10}">' for i in range(1, 10))
+    aliases = "".join(f"  a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 12))
+    chain = "".join(f"    - {{ID: q{i}, taskRef: one, datasetRef: q{i - 1}, resourceRef: each}}\n" for i in range(1, 600))
+    outputs = ",".join(f'{{fromScratch: a{k}, toURL: "file:/data/a{k}.$JOBINDEX"}}' for k in range(300))
+    for text, why in (("<a>" * 20000, "nested too deep"), ("AbstractRequest: " + "[" * 30000, "nested more than 64 deep"),
+                      (f'<?xml version="1.0"?><!DOCTYPE job [<!ENTITY a0 "x">{entities}]><job><command>&a9;</command></job>', "made of others"),
+                      ('<?xml version="1.0"?><!DOCTYPE job [<!ENTITY a SYSTEM "file:///etc/passwd">]><job><command>&a;</command></job>',
+                       "lies in another file"),
+                      (f"AbstractRequest:\n  a0: &a0 [{','.join('x' * 9)}]\n{aliases}", "too many values"),
+                      ("AbstractRequest:\n  Request:\n    - {ID: q0, taskRef: one, nProcesses: 5000}\n" + chain +
+                       f"  ScriptTask:\n    - {{ID: one, Text: cat, output: [{outputs}]}}\n  Application: {{ID: sh, name: /bin/sh}}\n"
+                       "  ResourceSpecifications: {ID: each, maxFilesPerProcess: 1}\n", "of more than some MiB")):
+        error = post(shared, text, status=400)["error"]
+        assert error["code"] == "bad_submit_file" and why in error["message"], (text[:200], error)
+
+
+def test_datasets_that_the_server_does_not_read(shared):
+    """Files, folders and commands of the submitter are refused with that reason, and not as a mistake in a submit file."""
+    for dataset in ("filelist:list", "data/*"):
         error = post(shared, f"executable = /bin/true\ndataset = {dataset}\nqueue\n", status=400)["error"]
         assert error["code"] == "bad_submit_file" and "submit file:2: dataset" in error["message"], error
-        assert "reads no files, folders, commands and catalogs; drover submit does" in error["message"], error
-    for text in ('<?xml version="1.0"?>\n<job><command>true</command></job>\n', "\n <request/>"):
-        error = post(shared, text, status=400)["error"]
-        assert error["code"] == "bad_submit_file" and "are read by drover submit and star-submit only" in error["message"], error
+        assert "reads no files, folders and commands; drover submit does" in error["message"], error
 
 
 def test_texts_that_are_too_much(shared):

@@ -162,14 +162,6 @@ static int parse_dag(struct submit *s, const struct form_world *w, const struct 
         return rc == 0 && s->stage ? make_plan(s, w, options.condor, err) : rc;
 }
 
-/* The request's uuid as jobs see it. */
-static void write_request_id(const struct submit *s, struct buf *out)
-{
-        for (const char *z = s->uuid; *z; z++)
-                if (*z != '-')
-                        buf_char(out, *z);
-}
-
 /* Reads a description of SUMS, or a composite request in RDL. */
 static int parse_sums(struct submit *s, struct str text, bool rdl, const struct form_world *w,
                       const struct condor_options *o, struct err *err)
@@ -179,7 +171,7 @@ static int parse_sums(struct submit *s, struct str text, bool rdl, const struct 
                 .file = s->file, .text = text, .entities = s->entities, .entity_count = s->entity_count};
 
         s->language = rdl ? SUBMIT_RDL : SUBMIT_SUMS;
-        write_request_id(s, &id);
+        form_request_id(s->uuid, &id);
         job.request_id = buf_z(&id);
         return rdl ? rdl_parse(w, &job, o, &s->form, &s->sums.name, err)
                    : sums_parse(w, &job, o, &s->form, &s->sums, err);
@@ -238,19 +230,6 @@ static void print_form_warnings(struct submit *s)
         }
 }
 
-/* Jobs of a dataset know their request by its uuid, and where it came from. */
-static void name_datasets(struct submit *s, const char *host)
-{
-        struct buf text BUF_CLEANUP = {0};
-
-        buf_char(&text, '"');
-        write_request_id(s, &text);
-        buf_printf(&text, " %s\"", *host ? host : "unknown");
-        for (size_t i = 0; i < s->form.part_count; i++)
-                if (form_get(&s->form.parts[i], STR("DatasetList")))
-                        form_set(&s->form.parts[i], STR("DatasetId"), buf_view(&text), 0);
-}
-
 int submit_read(struct submit *s)
 {
         char domain[256], host[256] = "";
@@ -277,7 +256,7 @@ int submit_read(struct submit *s)
         print_form_warnings(s);
         if (rc != 0)
                 return cli_error(CLI_FAILED, "%s", err.text);
-        name_datasets(s, host);
+        form_name_datasets(&s->form, s->uuid, host);
         sizes_fill(&s->form);
         return 0;
 }

@@ -56,6 +56,25 @@ struct form_part *form_add_part(struct form *f, unsigned line)
         return p;
 }
 
+void form_request_id(const char *uuid, struct buf *to)
+{
+        for (const char *z = uuid; *z; z++)
+                if (*z != '-')
+                        buf_char(to, *z);
+}
+
+void form_name_datasets(struct form *f, const char *uuid, const char *host)
+{
+        BUF_CLEANUP struct buf text = {0};
+
+        buf_char(&text, '"');
+        form_request_id(uuid, &text);
+        buf_printf(&text, " %s\"", *host ? host : "unknown");
+        for (size_t i = 0; i < f->part_count; i++)
+                if (form_get(&f->parts[i], STR("DatasetList")))
+                        form_set(&f->parts[i], STR("DatasetId"), buf_view(&text), 0);
+}
+
 struct form_list *form_add_list(struct form *f)
 {
         MEM_GROW(f->lists, f->list_cap, f->list_count + 1);

@@ -136,6 +136,10 @@ size_t form_add_variable(struct form_part *p, struct str name);
  * as
  * ":any" (core/model/dependency.h). What grows beyond edges.max is dropped (buf_check). */
 void form_add_edge(struct form *f, const struct set *parents, const struct set *children, const char *when);
+void form_request_id(const char *uuid, struct buf *to); /* appends a request's uuid as its jobs see it */
+/* Gives the parts with a dataset the attribute that tells their jobs of which request they are, by its uuid,
+ * and on which host it was submitted. */
+void form_name_datasets(struct form *f, const char *uuid, const char *host);
 struct form_list *form_add_list(struct form *f); /* borrowed until another is added */
 /* Adds a warning; one that was given before with this line and text is not repeated. */
 void form_warn(struct form *f, unsigned line, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

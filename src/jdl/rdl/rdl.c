@@ -571,7 +571,7 @@ static int request_lines(struct reader *r, const struct node *n, const struct xm
         const struct form_part *part = &r->form->parts[n->part];
         struct str rows = buf_view(&part->items);
         struct member m = {.part = part, .number = set_first(&n->members)};
-        const struct macro_world w = {.arg = &m, .lookup = look_up};
+        const struct macro_world w = {.arg = &m, .lookup = look_up, .work = r->options->work};
         uint64_t count = part->rows * part->steps;
         int rc = 0;
 
@@ -595,7 +595,7 @@ static int request_lines(struct reader *r, const struct node *n, const struct xm
                         r->folders |= is_pattern(o->name);
                         rc = macro_expand(&w, o->to, out, NULL, r->err);
                         if (rc != 0)
-                                return schema_fail(o->x, r->err, " has a name of more than some MiB");
+                                return schema_fail(o->x, r->err, " makes names of more than some MiB");
                         if (buf_check(out))
                                 return 0; /* the caller says so */
                         if (!sums_is_one_line(str_skip(buf_view(out), start)))

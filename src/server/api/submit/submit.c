@@ -16,10 +16,12 @@
 #include "server/access/origin.h"
 #include "server/api/explain/place.h"
 #include "server/api/routes.h"
+#include "server/api/submit/dataset.h"
 #include "server/api/submit/submit.h"
 #include "server/api/submit/submit_json.h"
 #include "server/api/submit/submit_text.h"
 #include "server/calls/waits.h"
+#include "server/files/holdings.h"
 #include "server/files/objects.h"
 #include "server/files/registrations.h"
 #include "server/history/keywords.h"
@@ -27,12 +29,15 @@
 #include "server/mirror/mirror.h"
 #include "server/notices/notices.h"
 #include "server/userlog/userlog.h"
+#include "spool/spool.h"
 
 #define WAIT_MS 60000 /* until the next check whether it is this call's turn */
 
 struct submit {
-        struct buf text;      /* a submit file that was posted as text */
-        char uuid[UUID_TEXT]; /* of that submit; "": the caller gave none */
+        struct buf text;      /* a description that was posted as text */
+        char uuid[UUID_TEXT]; /* of that submit */
+        struct submit_document document;
+        char (*lists)[UUID_TEXT]; /* the uploads that the document's lists have become; NULL: none */
         json_t *doc;
         struct submission s;
         const char **uploads; /* upload ids of the parts, or NULL */
@@ -72,6 +77,8 @@ static void state_free(void *arg)
         free(x->uploads);
         buf_deinit(&x->warning);
         buf_deinit(&x->text);
+        submit_document_deinit(&x->document);
+        free(x->lists);
         submission_deinit(&x->s);
         submission_deinit(&x->old);
         buf_deinit(&x->record);
@@ -533,11 +540,20 @@ static void read_ended_parents(struct server *s, struct call *c)
         call_core(c, x->quote ? quote : submit);
 }
 
+/* The lists of a dataset's files belong to the caller from now on, as if they had been uploaded. */
+static void own_lists(struct server *s, const struct call *c, const struct submit *x)
+{
+        for (size_t i = 0; x->lists && i < x->document.list_count; i++)
+                objects_uploaded(s, str_of(c->who), str_of(x->lists[i]), x->document.lists[i].sha256,
+                                 x->document.lists[i].text.n);
+}
+
 static void find_past(struct server *s, struct call *c)
 {
         struct submit *x = c->state;
         struct str before = STR_NONE;
 
+        own_lists(s, c, x);
         for (size_t i = 0; i < x->s.part_count; i++) {
                 struct str rest = depends_on(&x->s.parts[i]);
                 struct core_request known;
@@ -678,20 +694,111 @@ void submit_document(struct call *c, json_t *doc, submit_reply_fn *reply)
         begin_submit(c, x);
 }
 
-/* Reader thread: reads a submit file. */
+/* ---- a description that was posted as text
+ *
+ * The reader reads it. One with a query is read again on the catalog's thread, and the reader then stores the
+ * lists of the files that were found. */
+
+/* Returns false if the call has failed. */
+static bool read_document(struct call *c, struct submit *x, struct submit_text *how)
+{
+        struct err err = {0};
+        int r;
+
+        how->text = buf_view(&x->text);
+        how->uuid = x->uuid;
+        r = submit_text_read(how, &x->document, &err);
+        if (r == 0 || x->document.wants_catalog)
+                return true;
+        call_fail_err(c, r == -E2BIG ? 413 : 400, r == -E2BIG ? "too_large" : "bad_submit_file", &err);
+        return false;
+}
+
+static void begin_text(struct call *c, struct submit *x)
+{
+        buf_str(&x->warning, buf_view(&x->document.warnings));
+        x->doc = call_json_of(c, buf_view(&x->document.json));
+        if (x->doc)
+                begin_submit(c, x);
+}
+
+/* Makes an upload of a list, and an object of that. Returns 0, or an error with err. */
+static int store_list(struct server *s, const struct call *c, const struct submit_list *l, char id[UUID_TEXT],
+                      struct err *err)
+{
+        char hash[SPOOL_HASH_TEXT];
+        uint64_t size;
+        int r = holdings_check(objects_holdings(s), str_of(c->who), HOLDINGS_UPLOAD + l->text.n, err);
+
+        uuid_new(id);
+        if (r == 0)
+                r = spool_upload_begin(objects_spool(s), id, str_of(c->who), &size, err);
+        if (r == 0)
+                r = spool_upload_write(objects_spool(s), id, 0, buf_view(&l->text), &size, err);
+        return r == 0 ? spool_finish_one(objects_spool(s), id, l->sha256, hash, &size, err) : r;
+}
+
+/* Reader thread. */
+static void store_lists(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+        struct err err = {0};
+        int r = 0;
+
+        if (x->dry_run || x->quote) {
+                begin_text(c, x);
+                return;
+        }
+        x->lists = mem_zalloc((x->document.list_count + 1) * sizeof(*x->lists));
+        for (size_t i = 0; r == 0 && i < x->document.list_count; i++)
+                r = store_list(s, c, &x->document.lists[i], x->lists[i], &err);
+        if (r == 0)
+                begin_text(c, x);
+        else if (r == SPOOL_FULL)
+                call_fail(c, 503, "disk_full", "the server's disk is full: try again later");
+        else
+                call_fail(c, 507, "over_limit", "the list of the dataset's files is not stored: %s",
+                          err.text);
+}
+
+static void to_reader(struct server *s, struct call *c)
+{
+        (void)s;
+        call_reader(c, store_lists);
+}
+
+/* Catalog thread. */
+static void read_with_catalog(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+        struct dataset dataset = {.server = s, .who = c->who, .until_ms = clock_boot_ms() + DATASET_MS};
+        struct submit_text how = {.catalog = dataset_find, .time_limit = dataset_time_limit, .arg = &dataset};
+
+        submit_document_deinit(&x->document);
+        if (!read_document(c, x, &how))
+                return;
+        call_io(c, to_reader);
+}
+
+static void to_catalog(struct server *s, struct call *c)
+{
+        (void)s;
+        call_catalog(c, read_with_catalog);
+}
+
+/* Reader thread. */
 static void read_text(struct server *s, struct call *c)
 {
         struct submit *x = c->state;
-        BUF_CLEANUP struct buf document = {0};
-        struct err err = {0};
-        int r = submit_text_read(buf_view(&x->text), *x->uuid ? x->uuid : NULL, &document, &x->warning, &err);
+        struct dataset dataset = {.server = s, .who = c->who};
+        struct submit_text how = {.time_limit = dataset_time_limit, .arg = &dataset};
 
-        (void)s;
-        if (r != 0)
-                call_fail_err(c, r == -E2BIG ? 413 : 400, r == -E2BIG ? "too_large" : "bad_submit_file",
-                              &err);
-        else if ((x->doc = call_json_of(c, buf_view(&document))))
-                begin_submit(c, x);
+        if (!read_document(c, x, &how))
+                return;
+        if (x->document.wants_catalog)
+                call_io(c, to_catalog);
+        else
+                begin_text(c, x);
 }
 
 static void start_text(struct call *c, struct submit *x)
@@ -702,7 +809,10 @@ static void start_text(struct call *c, struct submit *x)
                 call_fail(c, 400, "bad_parameter", "'uuid' must be a UUID that the submitter has made up");
                 return;
         }
-        snprintf(x->uuid, sizeof(x->uuid), STR_FMT, STR_ARG(uuid));
+        if (uuid.n)
+                snprintf(x->uuid, sizeof(x->uuid), STR_FMT, STR_ARG(uuid));
+        else
+                uuid_new(x->uuid);
         if (call_body(c, &x->text))
                 call_reader(c, read_text);
 }
