@@ -20,10 +20,19 @@ from typing import Any, Optional
 PATIENCE_S = 60.0  # for which a call is repeated: a server that is started anew is back by then
 PAUSE_MAX_S = 2.0
 PIECE = 4 << 20  # bytes of an upload at a time
+ANSWER_MAX = 256 << 20  # bytes of an answer, but for an output that the caller asks for
+
+
+def printable(text: str) -> str:
+    """Without what commands a terminal: servers, agents and jobs have a part in what errors say."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "?" for c in text)
 
 
 class DroverError(Exception):
     """What this package raises."""
+
+    def __init__(self, message: str = ""):
+        super().__init__(printable(message))
 
 
 class NoServer(DroverError):
@@ -151,9 +160,10 @@ class Connection:
             one.close()
 
     def raw(self, method: str, path: str, body: Optional[bytes] = None, timeout: float = 60,
-            content_type: str = "application/json") -> bytes:
-        """One call. Raises ApiError for what the server refuses; NoServer when no answer comes, however often it is asked:
-        all calls of this API may be repeated, submits by their uuid."""
+            content_type: str = "application/json", most: Optional[int] = ANSWER_MAX) -> bytes:
+        """One call, whose answer has up to `most` bytes; None: any number. Raises ApiError for what the server refuses;
+        NoServer when no answer comes, however often it is asked: all calls of this API may be repeated, submits by their
+        uuid."""
         headers = {"Content-Type": content_type}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
@@ -164,7 +174,12 @@ class Connection:
                 connection = self._connection(timeout)
                 connection.request(method, path, body, headers)
                 answer = connection.getresponse()
-                data = answer.read()
+                data = answer.read() if most is None else answer.read(most + 1)
+                if most is not None and len(data) > most:
+                    self.close()
+                    raise DroverError(f"{method} {path}: the answer is larger than {most >> 20} MiB")
+                if answer.length:
+                    raise http.client.IncompleteRead(data, answer.length)
             except (OSError, http.client.HTTPException) as e:
                 self.close()
                 if not again:

@@ -157,7 +157,7 @@ class Request:
 
     def file(self, member: int, name: str) -> bytes:
         """An output of a job whose outputs the server has."""
-        return self.client.connection.raw("GET", f"/v1/jobs/{self.id}.{member}/files/{name}")
+        return self.client.connection.raw("GET", f"/v1/jobs/{self.id}.{member}/files/{name}", most=None)
 
 
 class Client:

@@ -9,7 +9,7 @@ import threading
 import time
 from typing import Any, Callable, Iterable, Iterator, Optional
 
-from .api import ApiError, DroverError
+from .api import ApiError, DroverError, printable
 from .client import Client, Job, JobFailed
 
 CALL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "call.py")
@@ -22,7 +22,7 @@ class RemoteError(DroverError):
 
     def __init__(self, error: str, traceback: str):
         super().__init__(error)
-        self.traceback = traceback
+        self.traceback = printable(traceback)
 
 
 def _pickled(function: Callable, calls: list) -> bytes:
@@ -114,7 +114,7 @@ class Executor(concurrent.futures.Executor):
                     for number in batch:
                         self._settle(number)
                 seen = {batch: got["seen"]}
-            except DroverError as e:
+            except Exception as e:  # whatever was answered, callers must not wait for ever
                 self._fail_all(e)
 
     def _settle(self, number: int) -> None:
@@ -146,7 +146,7 @@ class Executor(concurrent.futures.Executor):
             if "error" in answer:
                 raise RemoteError(str(answer["error"]), str(answer.get("traceback", "")))
             future.set_result(answer["value"])
-        except (DroverError, ValueError, KeyError, TypeError) as e:
+        except Exception as e:  # whatever the job has left as its result
             future.set_exception(e)
 
     def _fail_all(self, error: Exception) -> None:

@@ -1,7 +1,11 @@
 """libdrmaa: DRMAA 1.0 as programs use it, by Debian's Python module for it, by Snakemake, and from C."""
+import http.server
+import json
 import os
+import socketserver
 import subprocess
 import textwrap
+import threading
 
 import pytest
 
@@ -292,3 +296,42 @@ def test_from_c(shared, library, tmp_path):
                     f"-Wl,-rpath,{os.path.dirname(library)}"], check=True)
     p = subprocess.run([program], env=shared.env, stdout=subprocess.PIPE, encoding="utf-8", timeout=120, check=False)
     assert (p.returncode, p.stdout) == (0, "sl 1 0 success")
+
+
+class Endless(http.server.BaseHTTPRequestHandler):
+    """A server whose list of one job has a page after each page."""
+
+    def do_GET(self):
+        row = {"id": "7.0", "state": "held", "hold_code": 1}
+        said = {"jobs": [row], "next": "7.0"} if self.path.startswith("/v1/jobs?") else row if "/v1/jobs/" in self.path else {"seen": "1"}
+        body = json.dumps(said).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+class UnixServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    daemon_threads = True
+
+
+def test_a_list_of_jobs_that_does_not_end(tmp_path, library):
+    """Who waits for a job there is told, and can end the session."""
+    (tmp_path / "server.json").write_text(json.dumps({"api": f"unix:{tmp_path}/api.sock"}), encoding="utf-8")
+    with UnixServer(str(tmp_path / "api.sock"), Endless) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        program = textwrap.dedent(f"""
+            import drmaa, drmaa.errors
+            with drmaa.Session({str(tmp_path)!r}) as s:
+                try:
+                    s.wait("7.0", drmaa.Session.TIMEOUT_WAIT_FOREVER)
+                except drmaa.errors.DrmCommunicationException as e:
+                    print(e)
+        """)
+        p = subprocess.run(["/usr/bin/python3", "-c", program], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                           encoding="utf-8", env={**os.environ, "DRMAA_LIBRARY_PATH": library}, timeout=60, check=False)
+        server.shutdown()
+    assert "the server's list of jobs does not end" in p.stdout, p.stdout

@@ -126,6 +126,35 @@ def test_an_executor(client):
         pool.submit(pow, 2, 2)
 
 
+def forged(result):
+    """The program of a job that replaces its result when Python ends."""
+    return f"import atexit\n@atexit.register\ndef _():\n    with open('result.json', 'w') as f: f.write({result})"
+
+
+def test_results_of_a_liar(client):
+    """Each caller is told of his own; others get theirs."""
+    with client_library.Executor(client, python="/usr/bin/python3") as pool:
+        deep = pool.submit(exec, forged("'[' * 200000"))
+        words = pool.submit(exec, forged("""'{"error": "\\\\u001b[2J", "traceback": "\\\\u009b2J"}'"""))
+        lists = [pool.submit(exec, forged(repr(text))) for text in ('["error"]', '"error"', "7", "null", "{}", '{"value"')]
+        with pytest.raises(RecursionError):
+            deep.result(240)
+        with pytest.raises(client_library.RemoteError) as told:
+            words.result(240)
+        assert (str(told.value), told.value.traceback) == ("?[2J", "?2J")
+        for future in lists:
+            assert isinstance(future.exception(240), (TypeError, KeyError, ValueError))
+        assert pool.submit(math.factorial, 5).result(240) == 120
+
+
+def test_an_answer_that_is_too_large(client):
+    whole = client.connection.raw("GET", "/v1/server", most=None)
+    assert client.connection.raw("GET", "/v1/server", most=len(whole) + 20)
+    with pytest.raises(client_library.DroverError, match="larger than"):
+        client.connection.raw("GET", "/v1/server", most=len(whole) // 2)
+    assert client.connection.raw("GET", "/v1/server")
+
+
 def test_many_calls_are_one_request(client):
     before = client.connection.call("GET", "/v1/requests", all=1)["requests"]
     with client_library.Executor(client, python="/usr/bin/python3") as pool:

@@ -332,13 +332,27 @@ static void take_row(struct view row)
                 act_on_jobs("remove", buf_view(&text), NULL, view_get(row, "hold_reason").text, NULL);
 }
 
-/* Learns which of these jobs have ended. */
+static uint64_t count_known(void)
+{
+        uint64_t count = 0;
+
+        pthread_mutex_lock(&session.lock);
+        for (size_t i = 0; i < session.n; i++)
+                count += session.known[i].count;
+        pthread_mutex_unlock(&session.lock);
+        return count;
+}
+
+/* Learns which of these jobs have ended. A server whose pages have no rows, or more of them than there are
+ * jobs, would go on for ever. */
 static int refresh(struct str ids, struct err *err)
 {
         struct buf cursor BUF_CLEANUP = {0};
+        uint64_t rows = 0, all = count_known();
         int rc;
 
         do {
+                uint64_t before = rows;
                 struct api_answer answer API_ANSWER_CLEANUP = {0};
                 struct buf path BUF_CLEANUP = {0};
                 struct view jobs, row;
@@ -352,10 +366,15 @@ static int refresh(struct str ids, struct err *err)
                 if (rc != 0)
                         return rc;
                 jobs = view_get(answer.root, "jobs");
-                for (size_t at = 0; view_next(jobs, &at, &row);)
+                for (size_t at = 0; view_next(jobs, &at, &row); rows++)
                         take_row(row);
                 buf_reset(&cursor);
                 view_text(view_get(answer.root, "next"), &cursor);
+                if (cursor.n && (rows == before || rows > all))
+                        return err_set(err, DRMAA_ERRNO_DRM_COMMUNICATION_FAILURE,
+                                       "the server's list of jobs does not end");
+                if (cursor.n && is_closing())
+                        return no_session(err);
         } while (cursor.n);
         return 0;
 }

@@ -14,7 +14,8 @@
 #include "cli/drmaa/drmaa.h"
 #include "jdl/script/script.h"
 
-#define INCR_MACRO "$(drmaa_incr)"
+#define INCR_MACRO    "$(drmaa_incr)"
+#define NOTHING_MACRO "$(drmaa_nothing:)" /* not defined, and empty then */
 
 enum attribute {
         REMOTE_COMMAND,
@@ -331,12 +332,15 @@ static int add_value(struct writing *w, const char *text, bool quoted)
         return 0;
 }
 
+/* A backslash at the end would join the next line, which may be a limit: an empty macro follows it. */
 static int add_line(struct writing *w, const char *keyword, const char *value)
 {
         int rc;
 
         buf_printf(w->out, "%s = ", keyword);
         rc = add_value(w, value, false);
+        if (w->out->p[w->out->n - 1] == '\\')
+                buf_addz(w->out, NOTHING_MACRO);
         buf_char(w->out, '\n');
         return rc;
 }
@@ -366,6 +370,9 @@ static int add_folder(struct writing *w)
 
         if (!getcwd(w->wd, sizeof(w->wd)))
                 return err_set(w->err, DRMAA_ERRNO_INTERNAL_ERROR, "the current directory has no name");
+        if (!wd && strstr(w->wd, DRMAA_PLACEHOLDER_WD)) /* it would stand for itself */
+                return err_set(w->err, DRMAA_ERRNO_INVALID_ATTRIBUTE_VALUE,
+                               "the current directory has " DRMAA_PLACEHOLDER_WD " in its name");
         if (!wd)
                 return add_line(w, "initialdir", w->wd);
         /* The home directory begins a path; the number of a bulk job may stand anywhere in it. */

@@ -2,8 +2,10 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -141,12 +143,52 @@ static void test_what_is_refused(void **state)
         job_template_free(t);
 }
 
+/* A name that ends with a backslash does not take the next line, here a hold, with it. */
+static void test_a_backslash_at_the_end(void **state)
+{
+        struct job_template *t = job_template_new();
+        struct buf out BUF_CLEANUP = {0};
+        struct err err = {""};
+
+        (void)state;
+        set(t, DRMAA_REMOTE_COMMAND, "/bin/true");
+        set(t, DRMAA_JOB_NAME, "x\\");
+        set(t, DRMAA_JS_STATE, DRMAA_SUBMISSION_STATE_HOLD);
+        assert_int_equal(job_template_write(t, &(struct bulk){.one = true, .count = 1}, NOON, &out, &err), 0);
+        assert_non_null(strstr(buf_z(&out), "\nbatch_name = x\\$(drmaa_nothing:)\nhold = true\n"));
+        job_template_free(t);
+}
+
+/* A folder whose name is the placeholder of the folder's name. */
+static void test_a_folder_that_stands_for_itself(void **state)
+{
+        char top[] = "/tmp/drover-template-XXXXXX", name[64];
+        struct job_template *t = job_template_new();
+        struct buf out BUF_CLEANUP = {0};
+        struct err err = {""};
+
+        (void)state;
+        assert_non_null(mkdtemp(top));
+        snprintf(name, sizeof(name), "%s/" DRMAA_PLACEHOLDER_WD, top);
+        assert_int_equal(mkdir(name, 0700), 0);
+        assert_int_equal(chdir(name), 0);
+        set(t, DRMAA_REMOTE_COMMAND, "/bin/true");
+        assert_int_equal(job_template_write(t, &(struct bulk){.one = true, .count = 1}, NOON, &out, &err),
+                         DRMAA_ERRNO_INVALID_ATTRIBUTE_VALUE);
+        assert_int_equal(chdir("/"), 0);
+        assert_int_equal(rmdir(name), 0);
+        assert_int_equal(rmdir(top), 0);
+        job_template_free(t);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_times),
                 cmocka_unit_test(test_submit_file),
                 cmocka_unit_test(test_what_is_refused),
+                cmocka_unit_test(test_a_backslash_at_the_end),
+                cmocka_unit_test(test_a_folder_that_stands_for_itself),
         };
 
         setenv("TZ", "UTC", 1);
