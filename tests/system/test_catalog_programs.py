@@ -129,6 +129,36 @@ def test_a_web_servers_folders(instance, tmp_path):
         web.shutdown()
 
 
+class Maze(http.server.BaseHTTPRequestHandler):
+    """/away/ leads to another host; all others are folders with a thousand folders."""
+
+    def do_GET(self):
+        away = self.path.startswith("/away/")
+        body = b"" if away else "".join(f"<a href={n}/>" for n in range(1000)).encode()
+        self.send_response(302 if away else 200)
+        if away:
+            self.send_header("Location", f"http://localhost:{self.server.server_port}/other/")
+            self.server.seen = True
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_web_server_that_leads_astray(instance):
+    """To another host, which only the submitting machine may reach, and through folders without end."""
+    web = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Maze)
+    threading.Thread(target=web.serve_forever, daemon=True).start()
+    url = f"http-directory?http://127.0.0.1:{web.server_port}"
+    try:
+        assert "leads to another host" in dry(instance, f"{url}/away/", code=1).err and web.seen
+        assert "more than 1000000 links" in dry(instance, f"{url}/,depth=9", code=1, timeout=300).err
+    finally:
+        web.shutdown()
+
+
 def test_a_database(instance, book):
     """By the admin's query: users give values, and nothing else."""
     path = os.path.join(instance.base, "files.db")
