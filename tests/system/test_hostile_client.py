@@ -826,6 +826,22 @@ def test_a_query_of_thousands_of_patterns(world):
     assert world.as_user("alice", "GET", "/v1/catalog/files?query=v=*a&limit=1")[0] == 200
 
 
+def test_pages_of_datasets_with_long_queries(world):
+    """A page ends with its bytes, and the next one goes on."""
+    query = "v=" + "||".join(["a" * 60] * 900)
+    for i in range(100):
+        assert world.call("PUT", f"/v1/catalog/datasets/d{i:03}", json.dumps({"query": query}).encode())[0] == 200
+    names, after, pages = [], "", 0
+    while after is not None:
+        status, said = world.as_user("mallory", "GET", f"/v1/catalog/datasets?after={after}")
+        assert status == 200 and sum(len(d["query"]) for d in said["datasets"]) < 6 * MIB
+        names += [d["name"] for d in said["datasets"]]
+        after, pages = said["next"], pages + 1
+    assert names == [f"d{i:03}" for i in range(100)] and pages > 1
+    for name in names:
+        assert world.call("DELETE", f"/v1/catalog/datasets/{name}")[0] == 200
+
+
 # ---- with a token: uploads ------------------------------------------------------------------------------------------------
 
 

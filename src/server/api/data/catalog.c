@@ -481,6 +481,7 @@ struct datasets {
         struct str after;
         struct buf last;
         unsigned count;
+        bool full; /* there are more than the page has room for */
 };
 
 static void datasets_free(void *arg)
@@ -495,7 +496,8 @@ static int on_dataset(void *arg, const struct catalog_dataset *d)
 {
         struct datasets *l = arg;
 
-        if (l->count == DATASETS_MAX)
+        l->full = l->count == DATASETS_MAX || l->json.out->n > PAGE_BYTES;
+        if (l->full)
                 return 1;
         l->count++;
         buf_reset(&l->last);
@@ -524,7 +526,7 @@ static void list_datasets(struct server *s, struct call *c)
         json_key(&d->json, "datasets");
         json_open(&d->json, '[');
         r = catalog_datasets(s->catalog, d->after, on_dataset, d, &err);
-        if (r != 0 && d->count < DATASETS_MAX) {
+        if (r != 0 && !d->full) {
                 buf_reset(&c->out);
                 fail_call(c, r, &err);
                 return;
