@@ -2,7 +2,8 @@
 
 Which server, as with the command: what is given; else $DROVER_SERVER with $DROVER_TOKEN; else the folder $DROVER_DIR; else
 the default folder, if a server was started there; else the lines of ~/.config/drover/server (or /etc/drover/server) and
-~/.config/drover/token; else the machine's service.
+~/.config/drover/token; else the machine's service. Several addresses, with blanks or commas between them, are those of
+servers that stand in for each other: whoever leads is asked.
 """
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ from typing import Any, Optional
 
 PATIENCE_S = 60.0  # for which a call is repeated: a server that is started anew is back by then
 PAUSE_MAX_S = 2.0
+READY_S = 3.0  # for which one of several servers may take to say whether it leads
 PIECE = 4 << 20  # bytes of an upload at a time
 ANSWER_MAX = 256 << 20  # bytes of an answer, but for an output that the caller asks for
 
@@ -85,7 +87,8 @@ class _Pinned(http.client.HTTPSConnection):
         super().connect()
         inner = self.sock._sslobj if not hasattr(self.sock, "get_unverified_chain") else self.sock  # public from Python 3.13 on
         chain = [c if isinstance(c, bytes) else ssl.PEM_cert_to_DER_cert(c.public_bytes()) for c in inner.get_unverified_chain()]
-        self.close()
+        self.sock.close()  # not self.close(), which would forget the request that connects
+        self.sock = None
         for der in chain:
             if hashlib.sha256(der).hexdigest() == self.fingerprint:
                 return ssl.DER_cert_to_PEM_cert(der)
@@ -109,6 +112,13 @@ def _socket_of(folder: str) -> Optional[str]:
     return address[5:] if isinstance(address, str) and address.startswith("unix:/") else None
 
 
+def _is_standby(status: int, body: bytes) -> bool:
+    try:
+        return status == 503 and json.loads(body)["error"]["code"] == "standby"
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
 class Connection:
     """Where the server is. Threads may share one: each has its own connection."""
 
@@ -118,6 +128,7 @@ class Connection:
         self.token = token or os.environ.get("DROVER_TOKEN")
         self._local = threading.local()
         self._unix: Optional[str] = None
+        self._addresses: list[tuple[str, int]] = []
         if server is None and folder is None:
             server = os.environ.get("DROVER_SERVER")
         if server is None:
@@ -135,19 +146,38 @@ class Connection:
                 raise NoServer(f"no server was started in {folder or default}: start one with `drover up`, or set DROVER_SERVER "
                                "and DROVER_TOKEN")
         if server:
-            where = urllib.parse.urlsplit(server)
-            if where.scheme != "https" or not where.hostname:
-                raise DroverError(f"a server is https://HOST:PORT, not {server!r}")
+            for address in server.replace(",", " ").split():
+                where = urllib.parse.urlsplit(address)
+                if where.scheme != "https" or not where.hostname:
+                    raise DroverError(f"a server is https://HOST:PORT, not {address!r}")
+                self._addresses.append((where.hostname, where.port or 7332))
             words = (self.token or "").split(".")
             if len(words) != 5 or words[:2] != ["drover-user-token", "v1"]:
                 raise DroverError("a server elsewhere wants a user token (drover token user): set DROVER_TOKEN")
-            self._host, self._port, self._fingerprint = where.hostname, where.port or 7332, words[2]
+            self._fingerprint = words[2]
+
+    def _open(self, timeout: float) -> http.client.HTTPConnection:
+        """A connection to the server; of several, to the one that leads, or to the first one that stands by."""
+        if self._unix:
+            return _Unix(self._unix, timeout)
+        every = [_Pinned(*address, self._fingerprint, timeout) for address in self._addresses]
+        standby = None
+        for one in every if len(every) > 1 else []:
+            try:
+                one.timeout = READY_S
+                one.request("GET", "/readyz")
+                answer = one.getresponse()
+                if not _is_standby(answer.status, answer.read()):
+                    return one
+                standby = standby or one
+            except (OSError, http.client.HTTPException):
+                one.close()
+        return standby or every[0]
 
     def _connection(self, timeout: float) -> http.client.HTTPConnection:
         one = getattr(self._local, "connection", None)
         if one is None:
-            one = _Unix(self._unix, timeout) if self._unix else _Pinned(self._host, self._port, self._fingerprint, timeout)
-            self._local.connection = one
+            one = self._local.connection = self._open(timeout)
         one.timeout = timeout
         if one.sock is not None:
             one.sock.settimeout(timeout)
@@ -158,6 +188,7 @@ class Connection:
         one = getattr(self._local, "connection", None)
         if one is not None:
             one.close()
+        self._local.connection = None
 
     def raw(self, method: str, path: str, body: Optional[bytes] = None, timeout: float = 60,
             content_type: str = "application/json", most: Optional[int] = ANSWER_MAX) -> bytes:
@@ -190,6 +221,8 @@ class Connection:
             if answer.status < 300:
                 return data
             if answer.status == 503 and again:
+                if _is_standby(answer.status, data):
+                    self.close()
                 time.sleep(pause)
                 pause = min(2 * pause, PAUSE_MAX_S)
                 continue
