@@ -8,23 +8,34 @@ from drover import Failed, Instance, free_port, wait_until
 
 
 class Wire:
-    """Forwards connections to a port, until it is cut: then it holds what comes, and whoever speaks hears nothing."""
+    """Forwards connections to a port, or to a socket's path, until it is cut: then it holds what comes, and whoever speaks hears
+    nothing."""
 
-    def __init__(self, port):
-        self.port, self.is_cut, self.ended = port, threading.Event(), False
+    def __init__(self, to):
+        self.to, self.is_cut, self.ended = to, threading.Event(), False
         self.cut_behind = None  # bytes of one connection
-        self.server = socket.create_server(("127.0.0.1", 0))
-        self.sockets = []
-        threading.Thread(target=self._accept, daemon=True).start()
+        self.sockets, self.port = [], 0
+        self.listen()
+
+    def listen(self):
+        """At the port that it had."""
+        self.server = socket.create_server(("127.0.0.1", self.port))
+        self.port = self.server.getsockname()[1]
+        threading.Thread(target=self._accept, args=(self.server,), daemon=True).start()
+
+    def refuse(self):
+        """Connections are refused, as by a machine on which nobody listens."""
+        self.server.shutdown(socket.SHUT_RDWR)
+        self.server.close()
 
     @property
     def address(self):
-        return f"127.0.0.1:{self.server.getsockname()[1]}"
+        return f"127.0.0.1:{self.port}"
 
-    def _accept(self):
+    def _accept(self, server):
         while not self.ended:
             try:
-                near, _ = self.server.accept()
+                near, _ = server.accept()
             except OSError:
                 return
             threading.Thread(target=self._connect, args=(near,), daemon=True).start()
@@ -33,13 +44,20 @@ class Wire:
         self.sockets.append(near)
         self._hold()
         try:
-            far = socket.create_connection(("127.0.0.1", self.port))
+            far = self._dial()
         except OSError:
             near.close()
             return
         self.sockets.append(far)
         for source, to in ((near, far), (far, near)):
             threading.Thread(target=self._forward, args=(source, to), daemon=True).start()
+
+    def _dial(self):
+        if isinstance(self.to, int):
+            return socket.create_connection(("127.0.0.1", self.to))
+        far = socket.socket(socket.AF_UNIX)
+        far.connect(self.to)
+        return far
 
     def _hold(self):
         while self.is_cut.is_set() and not self.ended:

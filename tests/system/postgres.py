@@ -49,11 +49,21 @@ class Postgres:
             os.chown(self.base, pwd.getpwnam("postgres").pw_uid, -1)
         self.process, self.count = None, 0
         if standby_of:
-            self._do("pg_basebackup", "-D", self.data, "-h", standby_of.base, "-U", "postgres", "-X", "stream", "-c", "fast", "-R", "-N")
+            self._copy(standby_of)
         else:
             self._do("initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8")
         self.set("listen_addresses = ''", f"unix_socket_directories = '{self.base}'", "shared_buffers = 32MB",
                  "max_connections = 60", *settings)
+
+    def _copy(self, primary):
+        self._do("pg_basebackup", "-D", self.data, "-h", primary.base, "-U", "postgres", "-X", "stream", "-c", "fast", "-R", "-N")
+
+    def follow(self, primary):
+        """Begins anew as a standby, in the folder that it had."""
+        shutil.rmtree(self.data)
+        self._copy(primary)
+        self.set(f"unix_socket_directories = '{self.base}'")
+        return self.start()
 
     def _do(self, program, *args):
         done = subprocess.run([os.path.join(self.bin, program), *args], cwd="/", capture_output=True, text=True, check=False,

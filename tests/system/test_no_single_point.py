@@ -1,5 +1,5 @@
-"""Three servers on one PostgreSQL with a synchronous standby of its own, and six agents: whoever leads is killed or frozen, and the
-database's primary dies, again and again under load. What was acknowledged ends once."""
+"""Three servers on one PostgreSQL with a synchronous standby of its own, and six agents: whoever leads is killed, frozen or cut off from
+the database, and the database's primary dies, again and again under load. What was acknowledged ends once."""
 import collections
 import os
 import random
@@ -13,8 +13,10 @@ import pytest
 
 import postgres
 from drover import free_port, sh, wait_until
+from mirror import Wire
 from test_kill import final_events
 from test_postgres import standby_of
+from test_python import client_library
 
 AGENTS = 6
 
@@ -23,11 +25,12 @@ class Servers:
     """Of whom one leads; each stands by again after its end."""
 
     def __init__(self, instance, request, store, count=3):
+        """store: their address of the queue; or a function that makes one for each."""
         self.all, self.settings, self.addresses = [instance], {}, []
-        instance.store = store
         for name in "abc"[:count]:
             if name != "a":
                 self.all.append(standby_of(instance, request, name))
+            self.all[-1].store = store if isinstance(store, str) else store(self.all[-1])
             port = free_port()
             self.addresses.append(f"https://127.0.0.1:{port}")
             self.settings[self.all[-1]] = instance.write(f"{name}.yaml", f"standby: 3s\nlease: 1m\napi_listen: 127.0.0.1:{port}\n")
@@ -68,6 +71,20 @@ class Servers:
             return next((one for one in self.all if one is not beside and self.leads(one)), None)
 
         return wait_until(leads)
+
+    def cut_off(self, wires):
+        """The leader hears nothing of the database until another one leads; then it learns that, ends, and stands by."""
+        one = self.leader()
+        old = self.daemon(one)
+        for wire in wires[one]:
+            wire.cut()
+        self.leader(beside=one)
+        assert old.running()
+        for wire in wires[one]:
+            wire.cut(False)
+        wait_until(lambda: not old.running())
+        self.start(one)
+        self.leader()
 
     def lose(self, how):
         """The leader is killed, or frozen until another one leads; then it stands by."""
@@ -143,10 +160,20 @@ class Database:
     def __init__(self):
         self.one = postgres.Postgres(["wal_level = replica", "max_wal_senders = 4", "hot_standby = on"]).start()
         self.other = None
+        self.wires = {}  # of each server to both
         self.follow()
+
+    def address_for(self, server):
+        """A database's address over wires of the server's own."""
+        self.wires[server] = [Wire(os.path.join(one.base, ".s.PGSQL.5432")) for one in (self.one, self.other)]
+        ports = ",".join(str(wire.port) for wire in self.wires[server])
+        return f"postgresql://postgres@/d1?host=127.0.0.1,127.0.0.1&port={ports}"
 
     def follow(self):
         self.other = postgres.Postgres(standby_of=self.one).start()
+        self.make_synchronous()
+
+    def make_synchronous(self):
         self.one.sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
         self.one.sql("SELECT pg_reload_conf()")
         wait_until(lambda: self.one.sql("SELECT sync_state FROM pg_stat_replication") == "sync")
@@ -154,8 +181,23 @@ class Database:
     def lose(self):
         self.one.kill()
         self.other.sql("SELECT pg_promote()")
+        for wire in self.wires_to(self.one):
+            wire.refuse()
+        self.one, self.other = self.other, self.one
+
+    def rejoin(self):
+        """What was the primary becomes the other's standby, in the folder in which it was."""
+        self.other.follow(self.one)
+        for wire in self.wires_to(self.other):
+            wire.listen()
+        self.make_synchronous()
+
+    def wires_to(self, one):
+        return [w for wires in self.wires.values() for w in wires if w.to.startswith(one.base)]
 
     def remove(self):
+        for wire in (w for wires in self.wires.values() for w in wires):
+            wire.end()
         for one in (self.one, self.other):
             if one:
                 one.remove()
@@ -167,17 +209,22 @@ def test_three_servers_and_six_agents(instance, request, long):
     servers = None
     try:
         database.one.database("d1")
-        servers = Servers(instance, request, f"postgresql://postgres@/d1?host={database.one.base},{database.other.base}")
+        servers = Servers(instance, request, database.address_for)
         servers.agents(AGENTS)
         of_one = 40 if long else 20
         clients = Clients(servers, of_one)
         try:
-            losses = ["kill"] * (10 if long else 2) + ["freeze"] * (3 if long else 1) + ["database"]
+            losses = ["kill"] * (10 if long else 2) + ["freeze"] * (3 if long else 1)
+            losses += (["cut off", "database"]) * (2 if long else 1)
             random.Random(20).shuffle(losses)
             for what in losses:
                 clients.more(36 if long else 4)
                 if what == "database":
                     database.lose()
+                    clients.more(4)  # the standby's death would stop them from here on: nothing commits without one
+                    database.rejoin()
+                elif what == "cut off":
+                    servers.cut_off(database.wires)
                 else:
                     servers.lose(signal.SIGKILL if what == "kill" else signal.SIGSTOP)
             clients.more(36 if long else 4)
@@ -191,3 +238,19 @@ def test_three_servers_and_six_agents(instance, request, long):
         if servers:
             servers.stop()
         database.remove()
+
+
+def test_the_python_client_finds_who_leads(instance, request, database, monkeypatch):
+    """Of several addresses; also after the one that led has died, and with one where nobody listens."""
+    servers = Servers(instance, request, database.new_address(), count=2)
+    try:
+        monkeypatch.setenv("DROVER_SERVER", ", ".join([f"https://127.0.0.1:{free_port()}", *servers.addresses]))
+        monkeypatch.setenv("DROVER_TOKEN", instance.json("token", "user")["token"])
+        client = client_library.Client()
+        ids = [client.submit("true").id]
+        for _ in range(2):
+            servers.lose(signal.SIGKILL)
+            ids.append(client.submit("true").id)
+        assert len(set(ids)) == 3 and client.counts(ids).idle == 3
+    finally:
+        servers.stop()

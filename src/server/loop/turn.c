@@ -411,9 +411,10 @@ static void on_commit_done(struct server *s, struct task *task)
                 enter_full(t, &d->err);
         } else if (d->result != STORE_DURABLE) {
                 t->under_way--;
+                if (!t->broken) /* the other commits under way end in the same way */
+                        server_fatal(s, "msg=\"the store failed, stopping to recover\" result=%d why=\"%s\"",
+                                     d->result, LOG_TEXT(str_of(d->err.text)));
                 t->broken = true;
-                server_fatal(s, "msg=\"the store failed, stopping to recover\" result=%d why=\"%s\"",
-                             d->result, LOG_TEXT(str_of(d->err.text)));
         }
         if (t->full && t->under_way == 0 && !t->broken) {
                 if (d->result == STORE_DURABLE && (t->first || open_has_records(t)))
