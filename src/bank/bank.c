@@ -29,7 +29,7 @@ struct bank {
         uint64_t serial;        /* of the last movement */
         uint64_t generation;
         struct heap by_end; /* liens that have an end */
-        struct machines *machines;
+        struct registry *machines, *users;
 };
 
 struct job_key {
@@ -67,7 +67,8 @@ struct bank *bank_new(void)
         b->job_liens = map_new();
         b->named_liens = map_new();
         b->by_end.before = ends_first;
-        b->machines = machines_new();
+        b->machines = registry_new(REGISTRY_MACHINES);
+        b->users = registry_new(REGISTRY_USERS);
         return b;
 }
 
@@ -106,6 +107,7 @@ static void quote_deinit(struct bank_quote *q)
         free(q->user);
         free(q->place);
         free(q->qos);
+        free(q->text);
 }
 
 void bank_free(struct bank *b)
@@ -125,7 +127,8 @@ void bank_free(struct bank *b)
         map_free(b->named_liens);
         heap_deinit(&b->by_end);
         idmap_free(b->liens);
-        machines_free(b->machines);
+        registry_free(b->machines);
+        registry_free(b->users);
         free(b->quotes);
         free(b);
 }
@@ -307,9 +310,14 @@ bool bank_quote_is_open(const struct bank_quote *q, uint64_t request, uint32_t m
                (request && q->request == request && q->member == member && q->kept_ms > at_ms);
 }
 
-const struct machines *bank_machines(const struct bank *b)
+const struct registry *bank_machines(const struct bank *b)
 {
         return b->machines;
+}
+
+const struct registry *bank_users(const struct bank *b)
+{
+        return b->users;
 }
 
 const struct bank_lien *bank_lien_over(const struct bank *b, int64_t at_ms)
@@ -427,6 +435,11 @@ static void amount_move(struct run *r, struct side from, struct side to, int64_t
 static const struct side issued = {.own = BANK_ISSUED}, earned = {.own = BANK_EARNED};
 
 /* Ended, with nothing reserved: what is left in it is nobody's any more. A debt stays. */
+static bool is_nobodys(const struct bank_allocation *x, int64_t at_ms)
+{
+        return x->end_ms != 0 && x->end_ms <= at_ms && x->liens == 0 && x->amount >= 0;
+}
+
 static void account_close_ended(struct run *r, struct bank_account *a)
 {
         const struct bank_order ended = {
@@ -437,7 +450,7 @@ static void account_close_ended(struct run *r, struct bank_account *a)
         for (uint32_t i = 0; i < a->allocation_count;) {
                 struct bank_allocation *x = a->allocations[i];
 
-                if (x->end_ms == 0 || x->end_ms > r->at_ms || x->liens || x->amount < 0) {
+                if (!is_nobodys(x, r->at_ms)) {
                         i++;
                         continue;
                 }
@@ -567,7 +580,8 @@ static int run_close(struct run *r)
         if (e)
                 return e;
         for (uint32_t i = 0; i < a->allocation_count; i++)
-                has_money |= a->allocations[i]->amount != 0 || a->allocations[i]->liens > 0;
+                has_money |= (a->allocations[i]->amount != 0 && !is_nobodys(a->allocations[i], r->at_ms)) ||
+                             a->allocations[i]->liens > 0;
         if (has_money)
                 return err_set(r->err, BANK_CONFLICT,
                                "the account %s has a balance of %lld, and %lld that is reserved: withdraw or "
@@ -580,6 +594,7 @@ static int run_close(struct run *r)
                                "the account %s, below it, is open: close that one first", below->name);
         if (r->only_check)
                 return 0;
+        account_close_ended(r, a);
         a->closed = true;
         r->bank->generation++; /* what its jobs wait for has changed */
         return 0;
@@ -620,14 +635,28 @@ static int run_member(struct run *r)
         return 0;
 }
 
-/* ---- machines */
+/* ---- registers of machines and of users */
 
-static int need_machine(struct run *r, struct machine **ret)
+/* Returns the register that the order is about, and gives the name in it. */
+static struct registry *registry_of(const struct run *r, struct str *ret_name)
 {
-        *ret = machines_get(r->bank->machines, r->order->place);
+        const struct bank_order *o = r->order;
+        bool user = o->op == BANK_USER || (o->op != BANK_MACHINE && !o->place.n && o->user.n);
+
+        *ret_name = user ? o->user : o->place;
+        return user ? r->bank->users : r->bank->machines;
+}
+
+static int need_entry(struct run *r, struct registry **ret_registry, struct registry_entry **ret)
+{
+        struct str name;
+
+        *ret_registry = registry_of(r, &name);
+        *ret = registry_get(*ret_registry, name);
         if (*ret)
                 return 0;
-        return err_set(r->err, BANK_UNKNOWN, "the bank has no machine " STR_FMT, STR_ARG(r->order->place));
+        return err_set(r->err, BANK_UNKNOWN, "the bank has no %s " STR_FMT, registry_word(*ret_registry),
+                       STR_ARG(name));
 }
 
 static void text_set(char **text, struct str value)
@@ -638,7 +667,7 @@ static void text_set(char **text, struct str value)
         *text = str_dupz(value);
 }
 
-static void machine_set(struct run *r, struct machine *x)
+static void entry_set(struct run *r, struct registry_entry *x)
 {
         const struct bank_order *o = r->order;
 
@@ -647,10 +676,10 @@ static void machine_set(struct run *r, struct machine *x)
         text_set(&x->opsys, o->opsys);
         if (o->activity)
                 x->inactive = o->activity == BANK_INACTIVE;
-        r->bank->generation++; /* jobs may wait for the machine */
+        r->bank->generation++; /* jobs may wait for the machine or the user */
 }
 
-static int check_machine_texts(struct run *r)
+static int check_entry_texts(struct run *r)
 {
         if (r->order->arch.n <= BANK_NAME_MAX && r->order->opsys.n <= BANK_NAME_MAX)
                 return 0;
@@ -660,62 +689,75 @@ static int check_machine_texts(struct run *r)
 
 static int run_register(struct run *r)
 {
-        const struct bank_order *o = r->order;
-        int e = check_machine_texts(r);
+        struct str name;
+        struct registry *in = registry_of(r, &name);
+        const char *word = registry_word(in);
+        int e = check_entry_texts(r);
 
-        if (!e && !machines_name_ok(o->place))
-                e = err_set(
-                        r->err, BANK_INVALID,
-                        "the name of a machine is AGENT or AGENT/QUEUE, with at most %u bytes, and without "
-                        "spaces, commas and *",
-                        BANK_NAME_MAX);
-        if (!e && machines_get(r->bank->machines, o->place))
-                e = err_set(r->err, BANK_CONFLICT, "the bank has the machine " STR_FMT " already",
-                            STR_ARG(o->place));
-        if (!e && machines_count(r->bank->machines) >= MACHINES_MAX)
-                e = err_set(r->err, BANK_INVALID, "the bank has %u machines already, and takes no more",
-                            MACHINES_MAX);
+        if (!e && !registry_name_ok(in, name))
+                e = err_set(r->err, BANK_INVALID,
+                            "the name of a %s is %s, with at most %u bytes, and without spaces, commas and *",
+                            word, registry_name_form(in), BANK_NAME_MAX);
+        if (!e && registry_get(in, name))
+                e = err_set(r->err, BANK_CONFLICT, "the bank has the %s " STR_FMT " already", word,
+                            STR_ARG(name));
+        if (!e && registry_count(in) >= REGISTRY_MAX)
+                e = err_set(r->err, BANK_INVALID, "the bank has %u %ss already, and takes no more",
+                            REGISTRY_MAX, word);
         if (!e && !r->only_check)
-                machine_set(r, machines_add(r->bank->machines, o->place));
+                entry_set(r, registry_add(in, name));
         return e;
 }
 
-static int run_machine(struct run *r)
+/* Changes a machine or a user. */
+static int run_entry(struct run *r)
 {
-        struct machine *x;
-        int e = check_machine_texts(r);
+        struct registry_entry *x;
+        struct registry *in;
+        int e = check_entry_texts(r);
 
         if (!e)
-                e = need_machine(r, &x);
+                e = need_entry(r, &in, &x);
         if (!e && !r->only_check)
-                machine_set(r, x);
+                entry_set(r, x);
         return e;
 }
 
 static int run_unregister(struct run *r)
 {
-        struct machine *x;
-        int e = need_machine(r, &x);
+        struct registry_entry *x;
+        struct registry *in;
+        int e = need_entry(r, &in, &x);
 
         if (e || r->only_check)
                 return e;
-        machines_remove(r->bank->machines, x);
+        registry_remove(in, x);
         r->bank->generation++;
         return 0;
+}
+
+/* Checks the user for whom money is promised or reserved. */
+static int check_user(struct run *r)
+{
+        if (!registry_is_inactive(r->bank->users, r->order->user))
+                return 0;
+        return err_set(r->err, BANK_CONFLICT, "the user " STR_FMT " is inactive in the bank",
+                       STR_ARG(r->order->user));
 }
 
 /* Checks a place that an order names: an empty one names none, and * names all. */
 static int check_place(struct run *r, struct str place, bool used_later)
 {
-        enum machines_answer answer =
-                place.n && !str_eqz(place, "*") ? machines_ask(r->bank->machines, place) : MACHINES_ACTIVE;
+        enum registry_answer answer = place.n && !str_eqz(place, "*")
+                                              ? registry_ask_place(r->bank->machines, place)
+                                              : REGISTRY_ACTIVE;
 
-        if (answer == MACHINES_UNKNOWN)
+        if (answer == REGISTRY_UNKNOWN)
                 return err_set(r->err, BANK_UNKNOWN,
                                "the bank has no machine " STR_FMT
                                ": drover bank machines lists those that it has",
                                STR_ARG(place));
-        if (answer == MACHINES_INACTIVE && used_later)
+        if (answer == REGISTRY_INACTIVE && used_later)
                 return err_set(r->err, BANK_CONFLICT, "the machine " STR_FMT " is inactive in the bank",
                                STR_ARG(place));
         return 0;
@@ -847,6 +889,22 @@ static int run_deposit(struct run *r)
         return 0;
 }
 
+/* Ends an allocation now. Liens that were made before still take money out of it; what they do not hold is
+ * nobody's any more. */
+static int allocation_end(struct run *r, struct bank_account *a, struct bank_allocation *x)
+{
+        r->id = x->id;
+        allocation_take_out(a, x);
+        if (x->start_ms >= r->at_ms)
+                x->start_ms = 0;
+        if (!x->end_ms || x->end_ms > r->at_ms)
+                x->end_ms = r->at_ms;
+        allocation_place(a, x);
+        account_close_ended(r, a);
+        r->bank->generation++;
+        return 0;
+}
+
 static int run_set(struct run *r)
 {
         const struct bank_order *o = r->order;
@@ -856,6 +914,8 @@ static int run_set(struct run *r)
 
         if (!e)
                 e = need_allocation(r, a, &x);
+        if (!e && o->activity == BANK_INACTIVE)
+                return r->only_check ? 0 : allocation_end(r, a, x);
         if (!e)
                 e = check_dates(r, x->credit);
         if (!e && x->amount - x->held < -o->credit)
@@ -983,6 +1043,8 @@ static int run_quote(struct run *r)
                 e = err_set(r->err, BANK_INVALID, "a quote is for a time to run, and ends later than now");
         if (!e)
                 e = check_place(r, o->place, true);
+        if (!e)
+                e = check_user(r);
         for (size_t i = 0; i < b->quote_count; i++)
                 open += quote_is_open_to_any(&b->quotes[i], r->at_ms);
         if (!e && open >= BANK_QUOTES_MAX)
@@ -999,6 +1061,7 @@ static int run_quote(struct run *r)
                 .user = text_or_null(o->user),
                 .place = text_or_null(o->place),
                 .qos = text_or_null(o->qos),
+                .text = text_or_null(o->why),
                 .amount = o->amount,
                 .duration_ms = o->duration_ms,
                 .end_ms = o->end_ms,
@@ -1006,6 +1069,57 @@ static int run_quote(struct run *r)
                 .cpus = o->cpus,
                 .gpus = o->gpus,
         };
+        return 0;
+}
+
+static int need_quote(struct run *r, struct bank_quote **ret)
+{
+        *ret = quote_find(r->bank, r->order->quote);
+        if (*ret && ((*ret)->held || quote_is_open_to_any(*ret, r->at_ms)))
+                return 0;
+        return err_set(r->err, BANK_UNKNOWN, "there is no quote %llu, or its time is over",
+                       (unsigned long long)r->order->quote);
+}
+
+/* The price stays as it was promised. */
+static int run_requote(struct run *r)
+{
+        const struct bank_order *o = r->order;
+        struct bank_quote *q;
+        int e = need_quote(r, &q);
+
+        if (!e && o->end_ms && o->end_ms <= r->at_ms)
+                e = err_set(r->err, BANK_INVALID, "a quote ends later than now: cancel it instead");
+        if (e || r->only_check)
+                return e;
+        if (o->end_ms) {
+                q->end_ms = o->end_ms;
+                if (q->request && q->kept_ms > o->end_ms)
+                        q->kept_ms = o->end_ms;
+        }
+        text_set(&q->text, o->why);
+        r->id = q->id;
+        r->bank->generation++; /* a job may be paid by it now, or not any more */
+        return 0;
+}
+
+static int run_cancel(struct run *r)
+{
+        struct bank *b = r->bank;
+        struct bank_quote *q;
+        int e = need_quote(r, &q);
+
+        if (!e && q->held)
+                e = err_set(r->err, BANK_CONFLICT,
+                            "a lien holds quote %llu: it ends with the lien's charge, or release that first",
+                            (unsigned long long)q->id);
+        if (e || r->only_check)
+                return e;
+        r->id = q->id;
+        quote_deinit(q);
+        memmove(q, q + 1, (size_t)(b->quotes + b->quote_count - q - 1) * sizeof(*q));
+        b->quote_count--;
+        b->generation++; /* a job that named it is paid by the rates */
         return 0;
 }
 
@@ -1177,6 +1291,8 @@ static int run_lien(struct run *r)
                 e = err_set(r->err, BANK_INVALID, "the time of the lien is over already");
         if (!e && !o->request)
                 e = check_place(r, o->place, true);
+        if (!e && !o->request)
+                e = check_user(r);
         if (!e && o->quote && count != 1)
                 e = err_set(r->err, BANK_INVALID, "a quote is for one lien");
         if (!e)
@@ -1441,9 +1557,12 @@ static int run_order(struct run *r)
         case BANK_CHARGE: return run_charge(r);
         case BANK_REFUND: return run_refund(r);
         case BANK_REGISTER: return run_register(r);
-        case BANK_MACHINE: return run_machine(r);
+        case BANK_MACHINE:
+        case BANK_USER: return run_entry(r);
         case BANK_UNREGISTER: return run_unregister(r);
         case BANK_CLOSE: return run_close(r);
+        case BANK_REQUOTE: return run_requote(r);
+        case BANK_CANCEL: return run_cancel(r);
         case BANK_OPS: break;
         }
         return err_set(r->err, BANK_INVALID, "the bank does not know this order");
@@ -1539,7 +1658,7 @@ static void pack_quote(void *arg, const struct bank_quote *q)
         pack_i64(out, q->memory_mib);
         pack_u64(out, q->gpus);
         pack_u64(out, (uint64_t)q->used | (uint64_t)q->held << 1 | (uint64_t)(q->request != 0) << 2 |
-                              (uint64_t)(q->qos != NULL) << 3);
+                              (uint64_t)(q->qos != NULL) << 3 | (uint64_t)(q->text != NULL) << 4);
         if (q->request) {
                 pack_u64(out, q->request);
                 pack_u64(out, q->member);
@@ -1547,6 +1666,8 @@ static void pack_quote(void *arg, const struct bank_quote *q)
         }
         if (q->qos)
                 pack_text(out, q->qos);
+        if (q->text)
+                pack_text(out, q->text);
 }
 
 void bank_pack(const struct bank *b, struct buf *out)
@@ -1619,12 +1740,22 @@ void bank_jobs_unpack(struct bank *b, struct unpack *in)
 
 void bank_machines_pack(const struct bank *b, struct buf *out)
 {
-        machines_pack(b->machines, out);
+        registry_pack(b->machines, out);
 }
 
 void bank_machines_unpack(struct bank *b, struct unpack *in)
 {
-        machines_unpack(b->machines, in);
+        registry_unpack(b->machines, in);
+}
+
+void bank_users_pack(const struct bank *b, struct buf *out)
+{
+        registry_pack(b->users, out);
+}
+
+void bank_users_unpack(struct bank *b, struct unpack *in)
+{
+        registry_unpack(b->users, in);
 }
 
 static void unpack_account(struct bank *b, struct unpack *in)
@@ -1726,7 +1857,7 @@ static void unpack_quote(struct bank *b, struct unpack *in)
         q.cpus = (uint32_t)unpack_max(in, UINT32_MAX);
         q.memory_mib = unpack_i64(in);
         q.gpus = (uint32_t)unpack_max(in, UINT32_MAX);
-        flags = unpack_max(in, 15);
+        flags = unpack_max(in, 31);
         q.used = flags & 1;
         q.held = flags & 2;
         if (flags & 4) {
@@ -1736,6 +1867,8 @@ static void unpack_quote(struct bank *b, struct unpack *in)
         }
         if (flags & 8)
                 q.qos = text_or_null(unpack_str(in));
+        if (flags & 16)
+                q.text = text_or_null(unpack_str(in));
         in->bad |= !q.account || q.duration_ms <= 0;
         if (in->bad) {
                 quote_deinit(&q);

@@ -11,9 +11,10 @@
  * accounts always sum to zero. A lien reserves money for one attempt of a job, or for another system, until
  * it is charged or released; reserved money cannot be spent otherwise. A quote guarantees a price for a time.
  *
- * The register of machines (bank/machines.h) may be empty. If it is not, the places that allocations, quotes,
- * liens and charges name must be in it, and an inactive machine gets neither quotes nor liens. That holds for
- * orders that belong to no job: for a job, the caller asks the register before it makes a lien.
+ * The register of machines (bank/registry.h) may be empty. If it is not, the places that allocations, quotes,
+ * liens and charges name must be in it. An inactive machine gets neither quotes nor liens, nor does a user
+ * whom the register of users has as inactive. That holds for orders that belong to no job: for a job, the
+ * caller asks the registers before it makes a lien.
  *
  * All changes are orders, which are recorded in events: bank_check tells whether an order can be carried out,
  * and bank_apply does it. The same orders at the same times make the same books. The module reads no clock;
@@ -26,8 +27,8 @@
 #pragma once
 #include <stdbool.h>
 
-#include "bank/machines.h"
 #include "bank/order.h"
+#include "bank/registry.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/heap.h"
@@ -47,10 +48,11 @@
 #define BANK_AMOUNT_MAX      1000000000000000000 /* limit of one movement, and of the sum of all deposits */
 
 enum bank_error {                   /* positive results */
-                  BANK_UNKNOWN = 1, /* no such account, allocation, lien, quote or machine */
+                  BANK_UNKNOWN = 1, /* no such account, allocation, lien, quote, machine or user */
                   BANK_INVALID,     /* the order makes no sense */
                   BANK_SHORT,       /* the account cannot pay that */
-                  BANK_CONFLICT, /* the job has a lien already, a quote is used, or a machine is inactive */
+                  BANK_CONFLICT,    /* the job has a lien already, a quote is used, or a machine or user is
+                                       inactive */
 };
 
 struct bank_allocation {
@@ -95,6 +97,7 @@ struct bank_quote {
         struct bank_account *account;
         char *user, *place; /* place: NULL, any */
         char *qos;          /* NULL: none */
+        char *text;         /* what it is for; NULL: not given */
         int64_t amount, duration_ms, end_ms;
         /* resources quoted for; all 0: not given, which means one processor, no memory and no GPUs */
         int64_t memory_mib;
@@ -175,7 +178,8 @@ const struct bank_lien *bank_lien_of(const struct bank *b, uint64_t request, uin
 const struct bank_lien *bank_lien_named(const struct bank *b, struct str account, struct str user,
                                         struct str job);
 size_t bank_liens(const struct bank *b);                    /* number of liens */
-const struct machines *bank_machines(const struct bank *b); /* the register */
+const struct registry *bank_machines(const struct bank *b); /* the registers */
+const struct registry *bank_users(const struct bank *b);
 const struct bank_quote *bank_quote(const struct bank *b, uint64_t id);
 /* Whether the pattern, which is "*", AGENT or AGENT/QUEUE, is for this place. */
 bool bank_place_fits(struct str pattern, struct str place);
@@ -211,6 +215,8 @@ void bank_closed_unpack(struct bank *b, struct unpack *in);
 /* The register of machines is another one. */
 void bank_machines_pack(const struct bank *b, struct buf *out);
 void bank_machines_unpack(struct bank *b, struct unpack *in);
+void bank_users_pack(const struct bank *b, struct buf *out); /* and that of users */
+void bank_users_unpack(struct bank *b, struct unpack *in);
 /* Checks that the books balance, that no allocation is below its credit limit, and that liens and allocations
  * agree. Returns NULL, or a sentence about the first invariant that does not hold. */
 const char *bank_invariant(const struct bank *b);

@@ -12,17 +12,21 @@ enum bank_op {
         BANK_DEPOSIT, /* into allocation `id`; 0: into a new one with these dates, credit, places and users */
         BANK_WITHDRAW, /* amount that is neither reserved nor credit, from allocation `id`, or from any */
         BANK_TRANSFER, /* the same, into the account `to` */
-        BANK_SET,      /* the dates and the credit limit of allocation `id` */
-        BANK_QUOTE,    /* a promise until end_ms: `amount` for duration_ms with cpus, memory_mib and gpus */
-        BANK_LIEN,     /* `amount` until end_ms, for each of the members' attempts or for another system */
-        BANK_EXTEND,   /* `amount` more, until end_ms, for each of the members' liens or for lien `id` */
-        BANK_RELEASE,  /* the members' liens, or lien `id`, hold nothing any more */
+        BANK_SET, /* the dates and the credit limit of allocation `id`; with `activity` inactive it ends now,
+                     and the rest is as before */
+        BANK_QUOTE,   /* a promise until end_ms: `amount` for duration_ms with cpus, memory_mib and gpus */
+        BANK_LIEN,    /* `amount` until end_ms, for each of the members' attempts or for another system */
+        BANK_EXTEND,  /* `amount` more, until end_ms, for each of the members' liens or for lien `id` */
+        BANK_RELEASE, /* the members' liens, or lien `id`, hold nothing any more */
         BANK_CHARGE, /* what was used: of the members' liens each `amount`, of lien `id`, or of the account */
         BANK_REFUND, /* into allocation `id`, or the first that is there, of what the account was charged */
-        BANK_REGISTER,   /* the machine `place` is added to the register */
+        BANK_REGISTER,   /* the machine `place` is added to the register; without it the user `user` */
         BANK_MACHINE,    /* the registered machine `place` is changed */
-        BANK_UNREGISTER, /* the machine `place` is removed from the register */
+        BANK_UNREGISTER, /* the machine `place`, or the user `user`, is removed from the register */
         BANK_CLOSE,      /* the account takes part in nothing more; opening it again undoes that */
+        BANK_USER,       /* the registered user `user` is changed */
+        BANK_REQUOTE,    /* the end (0: as before) and the description (empty: as before) of quote `quote` */
+        BANK_CANCEL,     /* quote `quote`, which no lien holds, is withdrawn */
         BANK_OPS
 };
 
@@ -38,7 +42,7 @@ struct bank_order {
         struct str who, why;      /* user who gave the order, and reason */
         struct str job;           /* of a lien, charge or refund: a job's name in another system */
         struct str qos;           /* of a quote: the quality of service that it is for */
-        struct str arch, opsys;   /* of a machine; `why` is its description. Empty: as before */
+        struct str arch, opsys;   /* of a machine; `why` is its, or a user's, description. Empty: as before */
         enum bank_activity activity;
         enum bank_role role;
         uint64_t id; /* an allocation or a lien, as the operation says */

@@ -528,6 +528,11 @@ static void random_orders(struct books *k, uint64_t seed)
                 if (dice(&seed, 6) == 0)
                         o.users = STR("bob@lab");
                 o.duration_ms = (int64_t)dice(&seed, 3);
+                o.activity = (enum bank_activity)dice(&seed, BANK_ACTIVITIES);
+                if (dice(&seed, 3) == 0)
+                        o.quote = dice(&seed, 40);
+                if (dice(&seed, 3) == 0)
+                        o.place = STR_NONE; /* an order about a register is one about users */
                 if (dice(&seed, 2)) {
                         o.request = 1 + dice(&seed, 2);
                         o.fence = (uint32_t)dice(&seed, 2);
@@ -600,13 +605,127 @@ static void test_machines_are_registered(void **state)
                 TELL(k, .op = BANK_CHARGE, .account = STR("physics.cms"), .place = STR("x"), .amount = 1),
                 BANK_UNKNOWN);
         assert_int_equal(job(k, BANK_LIEN, 1, 1, 5), 0); /* whoever makes a job's has asked the register */
-        assert_string_equal(machines_get(bank_machines(k->bank), STR("colony"))->text, "a cluster");
+        assert_string_equal(registry_get(bank_machines(k->bank), STR("colony"))->text, "a cluster");
         assert_int_equal(TELL(k, .op = BANK_MACHINE, .place = STR("colony"), .activity = BANK_ACTIVE), 0);
         assert_int_equal(lien_at(k, STR("colony")), 0);
         assert_int_equal(TELL(k, .op = BANK_UNREGISTER, .place = STR("colony")), 0);
         assert_int_equal(lien_at(k, STR("colony")), BANK_UNKNOWN);
         assert_int_equal(TELL(k, .op = BANK_UNREGISTER, .place = STR("altix/long")), 0);
         assert_int_equal(lien_at(k, STR("colony")), 0);
+}
+
+static int quote_for(struct books *k, struct str user)
+{
+        return TELL(k, .op = BANK_QUOTE, .account = STR("physics.cms"), .user = user, .duration_ms = 1000,
+                    .end_ms = k->now_ms + 1000);
+}
+
+static int lien_for(struct books *k, struct str user)
+{
+        return TELL(k, .op = BANK_LIEN, .account = STR("physics.cms"), .user = user, .amount = 1);
+}
+
+/* Users need not be registered; those who are inactive get no promises, and pay what was begun. */
+static void test_users_are_registered(void **state)
+{
+        static const char *const bad[] = {"ann",   "@lab",    "ann@",    "a@b@c",
+                                          "*@lab", "a b@lab", "a,b@lab", "a@b\n"};
+        struct str ann = STR("ann@lab"), bob = STR("bob@lab");
+        struct books *k = *state;
+        uint64_t lien;
+
+        deposit(k, 100);
+        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+                assert_int_equal(TELL(k, .op = BANK_REGISTER, .user = str_of(bad[i])), BANK_INVALID);
+        assert_int_equal(TELL(k, .op = BANK_USER, .user = ann, .activity = BANK_INACTIVE), BANK_UNKNOWN);
+        assert_int_equal(TELL(k, .op = BANK_REGISTER, .user = ann, .why = STR("Ann")), 0);
+        assert_int_equal(TELL(k, .op = BANK_REGISTER, .user = ann), BANK_CONFLICT);
+        assert_null(registry_get(bank_machines(k->bank), ann));
+        assert_string_equal(registry_get(bank_users(k->bank), ann)->text, "Ann");
+        assert_int_equal(quote_for(k, bob), 0); /* nobody has to be registered */
+        assert_int_equal(lien_for(k, ann), 0);
+        lien = k->id;
+        assert_int_equal(TELL(k, .op = BANK_USER, .user = ann, .activity = BANK_INACTIVE), 0);
+        assert_true(registry_is_inactive(bank_users(k->bank), ann));
+        assert_int_equal(quote_for(k, ann), BANK_CONFLICT);
+        assert_int_equal(lien_for(k, ann), BANK_CONFLICT);
+        assert_int_equal(lien_for(k, bob), 0);
+        assert_int_equal(TELL(k, .op = BANK_CHARGE, .id = lien, .amount = 1), 0);
+        assert_int_equal(TELL(k, .op = BANK_CHARGE, .account = STR("physics.cms"), .user = ann, .amount = 1),
+                         0);
+        assert_int_equal(job(k, BANK_LIEN, 1, 1, 5), 0); /* whoever makes a job's has asked the register */
+        assert_int_equal(TELL(k, .op = BANK_USER, .user = ann, .activity = BANK_ACTIVE), 0);
+        assert_int_equal(lien_for(k, ann), 0);
+        assert_int_equal(TELL(k, .op = BANK_UNREGISTER, .user = ann), 0);
+        assert_int_equal(TELL(k, .op = BANK_UNREGISTER, .user = ann), BANK_UNKNOWN);
+}
+
+/* A quote is changed and withdrawn while its time is not over; its price stays, and a lien keeps it. */
+static void test_quotes_are_changed_and_withdrawn(void **state)
+{
+        struct str where = STR("physics.cms");
+        struct books *k = *state;
+        uint64_t quote, other, lien;
+
+        deposit(k, 100);
+        assert_int_equal(TELL(k, .op = BANK_QUOTE, .account = where, .amount = 7, .duration_ms = 1000,
+                              .end_ms = k->now_ms + 1000, .why = STR("for May")),
+                         0);
+        quote = k->id;
+        assert_string_equal(bank_quote(k->bank, quote)->text, "for May");
+        pack_again(k);
+        assert_string_equal(bank_quote(k->bank, quote)->text, "for May");
+        assert_int_equal(TELL(k, .op = BANK_REQUOTE, .quote = quote, .end_ms = k->now_ms), BANK_INVALID);
+        assert_int_equal(TELL(k, .op = BANK_REQUOTE, .quote = quote, .end_ms = k->now_ms + 50, .amount = 1),
+                         0);
+        assert_int_equal(k->id, quote);
+        assert_int_equal(TELL(k, .op = BANK_REQUOTE, .quote = quote, .why = STR("for June")), 0);
+        assert_int_equal(bank_quote(k->bank, quote)->end_ms, k->now_ms + 50);
+        assert_int_equal(bank_quote(k->bank, quote)->amount, 7);
+        assert_string_equal(bank_quote(k->bank, quote)->text, "for June");
+        assert_int_equal(quote_for(k, STR("ann@lab")), 0);
+        other = k->id;
+        assert_int_equal(TELL(k, .op = BANK_LIEN, .account = where, .quote = quote, .amount = 7), 0);
+        lien = k->id;
+        assert_int_equal(TELL(k, .op = BANK_CANCEL, .quote = quote), BANK_CONFLICT);
+        assert_int_equal(TELL(k, .op = BANK_RELEASE, .id = lien), 0);
+        assert_int_equal(TELL(k, .op = BANK_CANCEL, .quote = quote), 0);
+        assert_null(bank_quote(k->bank, quote));
+        assert_int_equal(TELL(k, .op = BANK_LIEN, .account = where, .quote = quote, .amount = 7),
+                         BANK_UNKNOWN);
+        assert_int_equal(TELL(k, .op = BANK_CANCEL, .quote = quote), BANK_UNKNOWN);
+        assert_non_null(bank_quote(k->bank, other));
+        k->now_ms += 2000;
+        assert_int_equal(TELL(k, .op = BANK_CANCEL, .quote = other), BANK_UNKNOWN);
+        assert_int_equal(TELL(k, .op = BANK_REQUOTE, .quote = other, .end_ms = k->now_ms + 9), BANK_UNKNOWN);
+}
+
+/* An allocation that is ended has nothing to spend any more, but what liens hold. */
+static void test_allocations_are_ended(void **state)
+{
+        struct str where = STR("physics.cms"), ann = STR("ann@lab");
+        struct books *k = *state;
+        uint64_t first, second, lien;
+
+        assert_int_equal(TELL(k, .op = BANK_DEPOSIT, .account = where, .amount = 100, .credit = 5), 0);
+        first = k->id;
+        assert_int_equal(TELL(k, .op = BANK_LIEN, .account = where, .amount = 30), 0);
+        lien = k->id;
+        assert_int_equal(
+                TELL(k, .op = BANK_DEPOSIT, .account = where, .amount = 9, .start_ms = k->now_ms + 50), 0);
+        second = k->id;
+        assert_int_equal(TELL(k, .op = BANK_SET, .account = where, .id = first, .activity = BANK_INACTIVE),
+                         0);
+        assert_int_equal(bank_available(bank_account(k->bank, where), ann, STR("x"), k->now_ms), 0);
+        assert_int_equal(TELL(k, .op = BANK_CHARGE, .id = lien, .amount = 20), 0);
+        assert_int_equal(TELL(k, .op = BANK_SET, .account = where, .id = second, .activity = BANK_INACTIVE),
+                         0);
+        assert_int_equal(bank_account(k->bank, where)->allocation_count, 0);
+        assert_int_equal(bank_account(k->bank, where)->balance, 0);
+        assert_string_equal(k->why, "the allocation has ended");
+        assert_int_equal(TELL(k, .op = BANK_SET, .account = where, .id = second, .activity = BANK_INACTIVE),
+                         BANK_UNKNOWN);
+        assert_int_equal(TELL(k, .op = BANK_CLOSE, .account = where), 0);
 }
 
 static void test_the_register_is_kept(void **state)
@@ -616,15 +735,19 @@ static void test_the_register_is_kept(void **state)
 
         TELL(k, .op = BANK_REGISTER, .place = STR("colony"), .why = STR("a cluster"), .arch = STR("x86_64"));
         TELL(k, .op = BANK_REGISTER, .place = STR("altix/long"), .activity = BANK_INACTIVE);
+        TELL(k, .op = BANK_REGISTER, .user = STR("ann@lab"), .why = STR("Ann"), .activity = BANK_INACTIVE);
         bank_machines_pack(k->bank, &packed);
+        bank_users_pack(k->bank, &packed);
         for (size_t n = 0; n <= packed.n; n++) {
                 struct bank *b = bank_new();
                 struct unpack in = unpack_from(str_make(packed.p, n));
                 BUF_CLEANUP struct buf again = {0};
 
                 bank_machines_unpack(b, &in);
+                bank_users_unpack(b, &in);
                 assert_int_equal(in.bad, n < packed.n);
                 bank_machines_pack(b, &again);
+                bank_users_pack(b, &again);
                 if (n == packed.n)
                         assert_true(str_eq(buf_view(&again), buf_view(&packed)));
                 bank_free(b);
@@ -688,6 +811,9 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_jobs_of_other_systems_have_names, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_tree_has_a_share, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_machines_are_registered, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_users_are_registered, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_quotes_are_changed_and_withdrawn, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_allocations_are_ended, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_the_register_is_kept, setup, teardown),
                 cmocka_unit_test(test_the_books_balance_whatever_is_ordered),
                 cmocka_unit_test_setup_teardown(test_damaged_records_are_refused, setup, teardown),

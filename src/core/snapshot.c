@@ -27,7 +27,7 @@
  * 9: without the machines that provisioners started; 10: without advance reservations; 11: without
  * lots and files of stores; 12: without the bank's machines; 13: without the jobs of other systems that
  * liens are for; 14: without the bank's closed accounts */
-#define SNAPSHOT_VERSION 15
+#define SNAPSHOT_VERSION 16
 
 /* What is said of a job by a bit, and which fields it has. */
 enum flag {
@@ -321,6 +321,7 @@ void core_snapshot(struct core *c, struct buf *out)
         bank_machines_pack(c->bank, out);
         bank_jobs_pack(c->bank, out);
         bank_closed_pack(c->bank, out);
+        bank_users_pack(c->bank, out);
 }
 
 /* ---- reading */
@@ -737,6 +738,8 @@ int core_restore(struct core *c, struct str snapshot, struct err *err)
                 bank_jobs_unpack(c->bank, &r.in);
         if (!e && r.version > 14)
                 bank_closed_unpack(c->bank, &r.in);
+        if (!e && r.version > 15)
+                bank_users_unpack(c->bank, &r.in);
         shares_restored(c->shares);
         if (!e && !unpack_done(&r.in))
                 e = err_set(err, CORE_DAMAGED, "the snapshot is damaged");

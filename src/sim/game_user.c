@@ -303,10 +303,11 @@ static void name_quote(struct game *g, struct game_draft *x)
 }
 
 /* The draft names a reservation that has ended while it was loaded, or a quote that is another account's, or
- * used or over by now: then it is refused, as it should be. */
+ * used or over by now, or its owner is inactive in the bank: then it is refused, as it should be. */
 static bool may_be_refused(struct game *g, const struct game_draft *x)
 {
-        if (x->t.quote[0])
+        if (x->t.quote[0] ||
+            registry_is_inactive(bank_users(core_bank(sim_world_core(g->world))), x->s.owner))
                 return true;
         if (!x->t.reservation[0])
                 return false;
@@ -530,12 +531,20 @@ void game_user_bank_begin(struct game *g)
                 sim_world_commit(g->world);
 }
 
-/* Registers a machine, makes it active or inactive, or removes it: jobs that cost something go to others
- * meanwhile, or wait. */
+/* Registers a machine or a user, makes it active or inactive, or removes it: jobs that cost something go to
+ * other machines meanwhile, wait or are held. */
 static void order_machine(struct game *g)
 {
-        static const enum bank_op ops[] = {BANK_REGISTER, BANK_MACHINE, BANK_UNREGISTER};
+        static const enum bank_op ops[] = {BANK_REGISTER, BANK_MACHINE, BANK_UNREGISTER},
+                                  user_ops[] = {BANK_REGISTER, BANK_USER, BANK_UNREGISTER};
 
+        if (game_chance(g, 30)) {
+                order_bank(g, (struct bank_order){
+                                      .op = user_ops[game_below(g, 3)],
+                                      .user = str_of(accounts[game_below(g, 2)]),
+                                      .activity = (enum bank_activity)game_below(g, BANK_ACTIVITIES)});
+                return;
+        }
         order_bank(g, (struct bank_order){.op = ops[game_below(g, 3)],
                                           .place = str_of(g->agents[game_below(g, GAME_AGENTS)].name),
                                           .activity = (enum bank_activity)game_below(g, BANK_ACTIVITIES)});
@@ -543,10 +552,10 @@ static void order_machine(struct game *g)
 
 void game_user_bank(struct game *g)
 {
-        static const enum bank_op ops[] = {BANK_DEPOSIT, BANK_DEPOSIT, BANK_WITHDRAW, BANK_TRANSFER,
-                                           BANK_SET,     BANK_LIEN,    BANK_EXTEND,   BANK_RELEASE,
-                                           BANK_CHARGE,  BANK_REFUND,  BANK_QUOTE,    BANK_QUOTE,
-                                           BANK_QUOTE,   BANK_QUOTE,   BANK_CLOSE,    BANK_OPEN};
+        static const enum bank_op ops[] = {
+                BANK_DEPOSIT, BANK_DEPOSIT, BANK_WITHDRAW, BANK_TRANSFER, BANK_SET,     BANK_LIEN,
+                BANK_EXTEND,  BANK_RELEASE, BANK_CHARGE,   BANK_REFUND,   BANK_QUOTE,   BANK_QUOTE,
+                BANK_QUOTE,   BANK_QUOTE,   BANK_CLOSE,    BANK_OPEN,     BANK_REQUOTE, BANK_CANCEL};
         struct bank_order o = {.op = ops[game_below(g, sizeof(ops) / sizeof(ops[0]))],
                                .account = str_of(accounts[game_below(g, ACCOUNTS)]),
                                .to = str_of(accounts[game_below(g, ACCOUNTS)]),
@@ -560,6 +569,8 @@ void game_user_bank(struct game *g)
                                                   .amount = 1000000000000});
         for (size_t i = 0; g->draining && i < GAME_AGENTS; i++)
                 order_bank(g, (struct bank_order){.op = BANK_UNREGISTER, .place = str_of(g->agents[i].name)});
+        for (size_t i = 0; g->draining && i < 2; i++)
+                order_bank(g, (struct bank_order){.op = BANK_UNREGISTER, .user = str_of(accounts[i])});
         if (g->draining)
                 return;
         if (game_chance(g, 20)) {
@@ -568,6 +579,10 @@ void game_user_bank(struct game *g)
         }
         if (game_chance(g, 40))
                 o.id = game_below(g, 100);
+        if (o.op == BANK_REQUOTE || o.op == BANK_CANCEL)
+                o.quote = game_below(g, 100);
+        if (o.op == BANK_SET && game_chance(g, 50))
+                o.activity = BANK_INACTIVE;
         if (o.op == BANK_QUOTE || game_chance(g, 30))
                 o.end_ms = sim_world_now(g->world) + 1 + game_below(g, o.op == BANK_QUOTE ? 30000 : 3000);
         if (o.op == BANK_QUOTE) {

@@ -743,6 +743,50 @@ def test_machines_are_registered(instance):
     books_balance(instance)
 
 
+def test_users_quotes_and_allocations_at_the_command_line(instance):
+    """The register of users, and what the bank promised, are kept over a restart; who is inactive gets no paid jobs."""
+    settings(instance, "without_account: free")
+    instance.server()
+    agents.start(instance, CONFIG)
+    agents.queues(instance, 1)
+    opened(instance, 1000)
+    assert instance.cli("bank", "users") == "no user is registered\n"
+    instance.cli("bank", "user", "root@local", "--new", "--description", "the admin")
+    instance.cli("bank", "user", "zoe@far", "--new", "--inactive")
+    assert instance.json("bank", "users")["users"] == [{"name": "root@local", "active": True, "description": "the admin"}, {"name": "zoe@far", "active": False}]
+    for code, wrong in ((1, ("root@local", "--new")), (2, ("eve@far", "--active")), (2, ("eve@far", "--delete")), (2, ("eve", "--new")),
+                        (2, ("root@local", "--arch", "x86_64"))):
+        assert instance.cli("bank", "user", *wrong, code=code).err, wrong
+    assert "give --delete" in instance.cli("bank", "user", "root@local", code=2).err
+    quote = instance.json("bank", "quote", "physics", "--for", "100s", "--qos", "high", "--description", "for May")["id"]
+    assert instance.cli("bank", "quotes").splitlines()[0].split()[-2:] == ["QOS", "DESCRIPTION"]
+    assert "high" in instance.cli("bank", "quotes") and "for May" in instance.cli("bank", "quotes")
+    instance.cli("bank", "user", "root@local", "--inactive")
+    instance.kill_server()
+    instance.server()
+    agents.queues(instance, 1)
+    assert [u["active"] for u in instance.json("bank", "users")["users"]] == [False, False]
+    assert instance.json("bank", "quotes")["quotes"][0]["description"] == "for May"
+    assert "root@local is inactive in the bank" in instance.cli("submit", "-", stdin=sh("true", **OWN), code=None).err
+    instance.wait(instance.submit(sh("true")))  # no account pays for it
+    instance.cli("bank", "user", "root@local", "--active")
+    instance.cli("bank", "quote", "--change", str(quote), "--end", "+2h", "--description", "for June")
+    assert instance.json("bank", "quotes")["quotes"][0]["description"] == "for June"
+    for wrong in (("--cancel", "x"), ("--cancel", "1", "--change", "1"), ("--change", str(quote)), ("--cancel", str(quote), "--end", "+1h"),
+                  ("--cancel", str(quote), "--for", "1h"), ("physics", "--cancel", str(quote)), ("--change", str(quote), "--end", "2020-01-01")):
+        assert instance.cli("bank", "quote", *wrong, code=2).err, wrong
+    instance.cli("bank", "quote", "--cancel", str(quote))
+    assert instance.cli("bank", "quotes") == "no quotes\n" and instance.cli("bank", "quote", "--cancel", str(quote), code=2).err
+    number = account(instance)["allocations"][0]["id"]
+    instance.cli("bank", "allocation", "physics", "--allocation", str(number), "--credit", "5")
+    instance.cli("bank", "allocation", "physics", "--allocation", str(number), "--end", "+1d")
+    assert account(instance)["allocations"][0]["credit"] == 5  # what is not named stays
+    assert "stands alone" in instance.cli("bank", "allocation", "physics", "--allocation", str(number), "--close", "--credit", "5", code=2).err
+    instance.cli("bank", "allocation", "physics", "--allocation", str(number), "--close")
+    assert (account(instance)["allocations"], account(instance)["balance"]) == ([], 0)
+    books_balance(instance)
+
+
 def test_no_project_takes_what_others_need(instance, world):
     """Quotes and liens cost nothing, or nearly; what all of the bank may have of them is shared."""
     opened(instance, 1000)
@@ -771,6 +815,9 @@ def test_who_may_do_what(instance, world):
         assert order(who, "set", account="physics", id=1, credit=1000000) == 403
         for op in ("register", "machine", "unregister", "close"):
             assert order(who, op, place="n1") == 403
+        for op in ("register", "user", "unregister"):
+            assert order(who, op, user="ann@test", state="inactive") == 403
+        assert order(who, "set", account="physics", id=1, state="inactive") == 403
     assert order("eve", "lien", account="physics", amount=1) == 404
     assert order("eve", "quote", account="physics", duration_ms=1000) == 404
     assert world("eve", "GET", "/v1/bank/accounts/physics")[0] == 404

@@ -455,6 +455,7 @@ ROUTES = {
     ("GET", "/v1/bank/bill"): ("/v1/bank/bill?by=account", None, 200),
     ("GET", "/v1/bank/reserved"): ("/v1/bank/reserved", None, 200),
     ("GET", "/v1/bank/machines"): ("/v1/bank/machines", None, 200),
+    ("GET", "/v1/bank/users"): ("/v1/bank/users", None, 200),
     ("POST", "/v1/bank/orders"): ("/v1/bank/orders", {"op": "deposit", "account": "physics", "amount": 5}, 403),
     ("GET", "/v1/nodes"): ("/v1/nodes", None, 200),
     ("GET", "/v1/nodes/{name}"): ("/v1/nodes/node", None, 200),

@@ -240,6 +240,13 @@ def test_every_operation(instance):
     call("POST", "/v1/bank/orders", {"op": "register", "place": "colony", "arch": "x86_64", "opsys": "Linux", "state": "inactive", "why": "a cluster"})
     assert call("GET", "/v1/bank/machines")["machines"][0]["arch"] == "x86_64"
     call("POST", "/v1/bank/orders", {"op": "unregister", "place": "colony"})
+    call("POST", "/v1/bank/orders", {"op": "register", "user": "eve@far", "state": "inactive", "why": "left"})
+    assert call("GET", "/v1/bank/users")["users"] == [{"name": "eve@far", "active": False, "description": "left"}]
+    assert call("POST", "/v1/bank/orders", {"op": "user", "user": "eve@far", "state": "active"})["user"] == "eve@far"
+    quote = call("GET", "/v1/bank/reserved")["quotes"][0]["id"]
+    call("POST", "/v1/bank/orders", {"op": "requote", "quote": quote, "why": "for May"})
+    assert call("GET", "/v1/bank/reserved")["quotes"][0]["description"] == "for May"
+    call("POST", "/v1/bank/orders", {"op": "cancel", "quote": quote})
     call("POST", "/v1/bank/orders", {"op": "charge", "id": lien, "amount": 9})
     call("POST", "/v1/bank/orders", {"op": "lien", "account": "physics", "amount": 1000}, status=409)
     call("POST", "/v1/bank/orders", {"op": "steal"}, status=400, check=False)

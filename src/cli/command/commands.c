@@ -539,9 +539,11 @@ static const struct option_row reserve_options[] = {
 
 static const struct option_row bank_options[] = {
         {"new", 0, OPTION_FLAG, NULL,
-         "With account: create it if it does not exist. With machine: register it."},
+         "With account: create it if it does not exist. With machine or user: register it."},
         {"description", 0, OPTION_TEXT, "TEXT",
-         "With account: what it is for; creates it too. With machine: what it is."},
+         "With account: what it is for; creates it too. With machine or user: what it is. With quote: what "
+         "it is "
+         "for."},
         {"member", 'm', OPTION_LIST, "USER=ROLE",
          "With account: make ann@lab, \\*@lab or \\* a user, manager or owner of it."},
         {"remove", 0, OPTION_LIST, "USER", "With account: remove this member."},
@@ -565,7 +567,7 @@ static const struct option_row bank_options[] = {
          "For a quote, lien or charge: the quality of service, as rates see it."},
         {"quote", 0, OPTION_TEXT, "NUMBER", "With lien: use the price of this quote."},
         {"lien", 0, OPTION_TEXT, "NUMBER", "With charge: charge against this lien and end it."},
-        {"close", 0, OPTION_FLAG, NULL, "With account: close it."},
+        {"close", 0, OPTION_FLAG, NULL, "With account: close it. With allocation: end it now."},
         {"job", 'J', OPTION_TEXT, "JOB",
          "With refund: of what this job was charged, 7.0, or one of another system. With lien or charge: the "
          "name "
@@ -573,9 +575,11 @@ static const struct option_row bank_options[] = {
         {"reason", 'r', OPTION_TEXT, "TEXT", "The reason, shown in the statement."},
         {"arch", 0, OPTION_TEXT, "NAME", "With machine: its architecture."},
         {"opsys", 0, OPTION_TEXT, "NAME", "With machine: its operating system."},
-        {"active", 0, OPTION_FLAG, NULL, "With machine: it gets quotes and liens again."},
-        {"inactive", 0, OPTION_FLAG, NULL, "With machine: it gets no quotes and liens."},
-        {"delete", 0, OPTION_FLAG, NULL, "With machine: remove it from the register."},
+        {"active", 0, OPTION_FLAG, NULL, "With machine or user: it gets quotes and liens again."},
+        {"inactive", 0, OPTION_FLAG, NULL, "With machine or user: it gets no quotes and liens."},
+        {"delete", 0, OPTION_FLAG, NULL, "With machine or user: remove it from the register."},
+        {"change", 0, OPTION_TEXT, "NUMBER", "With quote: give this quote another --end or --description."},
+        {"cancel", 0, OPTION_TEXT, "NUMBER", "With quote: withdraw this quote."},
         TABLE_ROWS,
         JSON_ROW,
         {0},
@@ -692,7 +696,7 @@ const struct command commands[] = {
         {"bank", RUNNING, "manage the accounts that jobs are paid from",
          "[OPTIONS] "
          "[account|balance|statement|deposit|withdraw|transfer|allocation|quote|quotes|lien|liens|extend|"
-         "release|charge|refund|machine|machines [ARG...]]",
+         "release|charge|refund|machine|machines|user|users [ARG...]]",
          bank_options, 0, 4, "", false, cmd_bank},
         {"report", RUNNING, "report resource usage",
          "[OPTIONS] usage|wait|efficiency|sites|bank|keywords|records", report_options, 0, 1,

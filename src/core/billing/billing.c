@@ -340,10 +340,14 @@ int core_bank_price(struct core *c, const struct core_bank_use *use, int64_t *re
 
 /* ---- accounts */
 
-/* Returns the bank's account that pays for jobs with this ad; NULL with why: there is none, or the owner is
- * not a member. */
-static struct bank_account *payer(struct core *c, struct str owner, const struct ad *ad,
-                                  const struct account *share, struct err *why)
+static bool user_is_inactive(const struct core *c, struct str owner)
+{
+        return registry_is_inactive(bank_users(c->bank), owner);
+}
+
+/* Returns the account that jobs with this ad belong to, whether it may pay for them or not; NULL: none. */
+static struct bank_account *account_for(struct core *c, struct str owner, const struct ad *ad,
+                                        const struct account *share)
 {
         struct str group = charge_group(c, ad), path;
         struct bank_account *a = bank_account_above(c->bank, group);
@@ -354,11 +358,17 @@ static struct bank_account *payer(struct core *c, struct str owner, const struct
                 slash = str_find(path, '/');
                 a = bank_account_above(c->bank, str_head(path, slash > 0 ? (size_t)slash : 0));
         }
-        if (!a && !group.n) {
-                a = bank_account(c->bank, owner);
-                if (a && !a->closed)
-                        return a;
-        }
+        return !a && !group.n ? bank_account(c->bank, owner) : a;
+}
+
+/* Returns the bank's account that pays for jobs with this ad; NULL with why: there is none, or the owner is
+ * not a member, or inactive. */
+static struct bank_account *payer(struct core *c, struct str owner, const struct ad *ad,
+                                  const struct account *share, struct err *why)
+{
+        struct str group = charge_group(c, ad);
+        struct bank_account *a = account_for(c, owner, ad, share);
+
         if (!a && group.n)
                 err_set(why, 0, "the bank has no account " STR_FMT, STR_ARG(str_head(group, BANK_NAME_MAX)));
         else if (!a)
@@ -366,11 +376,17 @@ static struct bank_account *payer(struct core *c, struct str owner, const struct
                         "the bank has no account for jobs of " STR_FMT
                         " that name none: set accounting_group to an account with this user as a member",
                         STR_ARG(owner));
-        else if (a->closed) {
+        else if (user_is_inactive(c, owner)) {
+                err_set(why, 0,
+                        "the user " STR_FMT
+                        " is inactive in the bank: an admin can say drover bank user " STR_FMT " --active",
+                        STR_ARG(owner), STR_ARG(owner));
+                a = NULL;
+        } else if (a->closed) {
                 err_set(why, 0, "the account %s is closed in the bank: name another one (accounting_group)",
                         a->name);
                 a = NULL;
-        } else if (bank_role_of(a, owner) == BANK_ROLE_NONE) {
+        } else if (!str_eqz(owner, a->name) && bank_role_of(a, owner) == BANK_ROLE_NONE) {
                 err_set(why, 0,
                         STR_FMT " is no member of the account %s in the bank: its owner or an admin can "
                                 "say drover bank account %s --member " STR_FMT "=user",
@@ -380,10 +396,12 @@ static struct bank_account *payer(struct core *c, struct str owner, const struct
         return a;
 }
 
-/* Returns whether jobs with this ad need an account. */
-static bool wants_account(struct core *c, const struct ad *ad)
+/* Returns whether jobs with this ad need an account. Those that an inactive user's account would pay for are
+ * not free because it does not. */
+static bool wants_account(struct core *c, struct str owner, const struct ad *ad, const struct account *share)
 {
-        return !c->billing->settings.others_free || charge_group(c, ad).n > 0;
+        return !c->billing->settings.others_free || charge_group(c, ad).n > 0 ||
+               (user_is_inactive(c, owner) && account_for(c, owner, ad, share));
 }
 
 /* Returns the fraction of the quoted amount that corresponds to this wall time. */
@@ -406,7 +424,7 @@ int billing_check_part(struct core *c, struct str owner, const struct ad *ad, st
                 return 0;
         shares_resolve(c->shares, owner, charge_group(c, ad), &share, NULL);
         a = payer(c, owner, ad, share, &why);
-        if (!a && wants_account(c, ad))
+        if (!a && wants_account(c, owner, ad, share))
                 r = err_set(err, -EINVAL, "%s", why.text);
         else if (a && b->settings.refuse && bank_available_any(a, c->now_ms) == 0 && a->held == 0)
                 r = err_set(
@@ -595,10 +613,10 @@ static bool place_is_inactive(const struct core *c, const struct queue *q)
 {
         BUF_CLEANUP struct buf place = {0};
 
-        if (!machines_first(bank_machines(c->bank)))
+        if (!registry_first(bank_machines(c->bank)))
                 return false;
         place_print(&place, q);
-        return machines_ask(bank_machines(c->bank), buf_view(&place)) == MACHINES_INACTIVE;
+        return registry_ask_place(bank_machines(c->bank), buf_view(&place)) == REGISTRY_INACTIVE;
 }
 
 bool billing_is_closed(struct core *c, const struct job_class *k, const struct queue *q)
@@ -630,7 +648,7 @@ static enum billing_answer lien_of_class(struct core *c, const struct job_class 
                 return BILLING_YES;
         }
         if (!a)
-                return wants_account(c, k->ad) ? BILLING_NEVER : BILLING_YES;
+                return wants_account(c, owner, k->ad, k->account) ? BILLING_NEVER : BILLING_YES;
         if (place_is_inactive(c, q)) {
                 err_set(why, 0, "%s/%s is inactive in the bank's register", q->agent->name, q->name);
                 return BILLING_CLOSED;

@@ -333,6 +333,37 @@ static void test_who_pays(void **state)
         assert_true(story_submit(s, 1, (const char *const[]){NULL}, &err) > 0);
 }
 
+/* An inactive user gets no jobs that an account pays for, whether these name it or not; but jobs that no
+ * account pays for. */
+static void test_an_inactive_user_gets_no_paid_jobs(void **state)
+{
+        struct story *s = *state;
+        struct err err = {""};
+        struct core_job j;
+
+        set_bank(s->core, (struct core_bank){.hold = true, .others_free = true, .lien_ms = 100000},
+                 "WallSeconds");
+        open_account(s, 500000);
+        SUBMIT(1, "AcctGroup", "\"physics\"");
+        TELL(.op = BANK_REGISTER, .user = STR("ann@local"), .activity = BANK_INACTIVE);
+        assert_true(story_submit(s, 1, (const char *const[]){"AcctGroup", "\"physics\"", NULL}, &err) < 0);
+        assert_non_null(strstr(err.text, "ann@local is inactive"));
+        assert_true(story_submit(s, 1, (const char *const[]){NULL}, &err) > 0);
+        story_offer(s, "n1", AD, 10);
+        assert_int_equal(physics(s)->held, 0);
+        job_is(s, 0, JOB_HELD, CORE_HOLD_BANK);
+        assert_int_equal(core_job_get(s->core, 2, 0, &j), 0);
+        assert_int_equal(j.state, JOB_MATCHED);
+        TELL(.op = BANK_OPEN, .account = STR("ann@local"));
+        TELL(.op = BANK_DEPOSIT, .account = STR("ann@local"), .amount = 500000);
+        assert_true(story_submit(s, 1, (const char *const[]){NULL}, &err) < 0); /* hers would pay */
+        TELL(.op = BANK_USER, .user = STR("ann@local"), .activity = BANK_ACTIVE);
+        assert_true(story_submit(s, 1, (const char *const[]){"AcctGroup", "\"physics\"", NULL}, &err) > 0);
+        story_offer(s, "n1", AD, 10);
+        assert_int_equal(physics(s)->held, 100);
+        story_replays(s);
+}
+
 /* A quoted price applies although the rate has changed. */
 static void test_a_quote_is_the_price(void **state)
 {
@@ -587,6 +618,7 @@ int main(void)
                 STORY(test_liens_grow_while_jobs_run),
                 STORY(test_jobs_that_go_on_pay_what_is_there),
                 STORY(test_who_pays),
+                STORY(test_an_inactive_user_gets_no_paid_jobs),
                 STORY(test_a_quote_is_the_price),
                 STORY(test_a_quote_outlives_attempts_that_cost_nothing),
                 STORY(test_a_quote_that_is_not_used_is_named),

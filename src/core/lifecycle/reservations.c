@@ -286,7 +286,7 @@ static int price_of(struct core *c, const struct core_reserve *r, const struct a
 
                 buf_printf(&place, STR_FMT "/" STR_FMT, STR_ARG(rooms[i].agent), STR_ARG(rooms[i].queue));
                 use.place = buf_view(&place);
-                if (machines_ask(bank_machines(c->bank), use.place) == MACHINES_INACTIVE)
+                if (registry_ask_place(bank_machines(c->bank), use.place) == REGISTRY_INACTIVE)
                         return err_set(err, CORE_CONFLICT, STR_FMT " is inactive in the bank's register",
                                        STR_ARG(use.place));
                 e = core_bank_price(c, &use, &amount, err);

@@ -62,6 +62,7 @@ static const struct route routes[] = {
         {HTTP_GET, "/v1/bank/bill", api_bank_bill},
         {HTTP_GET, "/v1/bank/reserved", api_bank_reserved},
         {HTTP_GET, "/v1/bank/machines", api_bank_machines},
+        {HTTP_GET, "/v1/bank/users", api_bank_users},
         {HTTP_POST, "/v1/bank/orders", api_bank_order},
         {HTTP_GET, "/v1/nodes", api_nodes},
         {HTTP_GET, "/v1/nodes/{name}", api_node},

@@ -17,7 +17,7 @@ call_fn api_submit, api_resubmit, api_requests, api_request, api_request_files, 
 call_fn api_jobs, api_job, api_job_log, api_job_why, api_job_files, api_job_file;
 call_fn api_nodes, api_node, api_node_set, api_wishlist;
 call_fn api_bank, api_bank_account, api_bank_bill, api_bank_statement, api_bank_reserved, api_bank_machines,
-        api_bank_order;
+        api_bank_users, api_bank_order;
 call_fn api_usage, api_usage_records, api_usage_keywords;
 call_fn api_sssrmap, api_description;
 call_fn api_reservations, api_reservation, api_reservation_new, api_reservation_end;

@@ -157,10 +157,10 @@ int config_bank_apply(const struct config_bank *b, struct core *c, struct err *e
 void config_bank_unknown_places(const struct config_bank *b, const struct core *c,
                                 void (*fn)(const char *place))
 {
-        const struct machines *machines = bank_machines(core_bank(c));
+        const struct registry *machines = bank_machines(core_bank(c));
 
         for (size_t i = 0; i < b->rate_count; i++)
                 if (b->rates[i].place &&
-                    machines_ask(machines, str_of(b->rates[i].place)) == MACHINES_UNKNOWN)
+                    registry_ask_place(machines, str_of(b->rates[i].place)) == REGISTRY_UNKNOWN)
                         fn(b->rates[i].place);
 }

@@ -1,4 +1,4 @@
-/* drover bank: accounts, money in and out, quotes, liens, statements, machines. */
+/* drover bank: accounts, money in and out, quotes, liens, statements, machines and users. */
 #include <stdio.h>
 #include <time.h>
 
@@ -23,13 +23,16 @@ static const struct table_column lien_columns[] = {
         {"ID", true, false},   {"ACCOUNT", false, true}, {"AMOUNT", true, false}, {"UNTIL", true, false},
         {"JOB", false, false}, {"ATTEMPT", true, false}, {"USER", false, true},   {"WHY", false, true}};
 static const struct table_column quote_columns[] = {
-        {"ID", true, false},    {"ACCOUNT", false, true}, {"AMOUNT", true, false}, {"FOR", true, false},
-        {"UNTIL", true, false}, {"USED", false, false},   {"USER", false, true},   {"PLACE", false, true}};
+        {"ID", true, false},    {"ACCOUNT", false, true},    {"AMOUNT", true, false}, {"FOR", true, false},
+        {"UNTIL", true, false}, {"USED", false, false},      {"USER", false, true},   {"PLACE", false, true},
+        {"QOS", false, true},   {"DESCRIPTION", false, true}};
 static const struct table_column machine_columns[] = {{"MACHINE", false, true},
                                                       {"ACTIVE", false, false},
                                                       {"ARCH", false, true},
                                                       {"OPSYS", false, true},
                                                       {"DESCRIPTION", false, true}};
+static const struct table_column user_columns[] = {
+        {"USER", false, true}, {"ACTIVE", false, false}, {"DESCRIPTION", false, true}};
 #define COUNT(a)    (sizeof(a) / sizeof((a)[0]))
 
 #define SECONDS_MAX 3000000000ll /* the server's times are limited */
@@ -90,6 +93,8 @@ static void add_quote(struct cli *cli, struct table *t, struct view q)
         table_text(t, view_true(view_get(q, "used")) ? STR("yes") : STR("no"));
         add_text(t, view_get(q, "user"));
         add_text(t, view_get(q, "place"));
+        add_text(t, view_get(q, "qos"));
+        add_text(t, view_get(q, "description"));
 }
 
 static int list_accounts(struct cli *cli)
@@ -131,6 +136,24 @@ static int list_machines(struct cli *cli)
                                                   .columns = machine_columns,
                                                   .column_count = COUNT(machine_columns),
                                                   .row = bank_add_machine});
+}
+
+static void bank_add_user(struct cli *cli, struct table *t, struct view u)
+{
+        (void)cli;
+        table_view(t, view_get(u, "name"));
+        table_text(t, view_true(view_get(u, "active")) ? STR("yes") : STR("no"));
+        add_text(t, view_get(u, "description"));
+}
+
+static int list_users(struct cli *cli)
+{
+        return api_table(cli, &(struct api_table){.path = "/v1/bank/users",
+                                                  .array = "users",
+                                                  .none = "no user is registered\n",
+                                                  .columns = user_columns,
+                                                  .column_count = COUNT(user_columns),
+                                                  .row = bank_add_user});
 }
 
 static void bank_path_of(struct buf *out, const char *name)
@@ -406,8 +429,8 @@ static int account(struct cli *cli, const struct options *given)
         return code ? code : balance(cli, name);
 }
 
-/* Registers, changes or removes a machine, and then lists the register. */
-static int machine(struct cli *cli, const struct options *given)
+/* Registers, changes or removes a machine or a user, and then lists the register. */
+static int registered(struct cli *cli, const struct options *given, bool user)
 {
         static const char *const texts[] = {"description", "arch", "opsys"};
         bool removes = options_flag(given, "delete"), makes = options_flag(given, "new"),
@@ -418,14 +441,14 @@ static int machine(struct cli *cli, const struct options *given)
                 changes |= options_text(given, texts[i]) != NULL;
         if ((removes && (changes || makes)) || (!removes && !changes && !makes) ||
             (options_flag(given, "active") && options_flag(given, "inactive")))
-                return cli_error(
-                        CLI_USAGE,
-                        "drover bank machine: give --delete, or --new, --description, --arch, --opsys, "
-                        "and --active or --inactive");
+                return cli_error(CLI_USAGE,
+                                 "drover bank %s: give --delete, or --new, --description, %s"
+                                 "and --active or --inactive",
+                                 given->words[0], user ? "" : "--arch, --opsys, ");
 
-        ORDER(o, removes ? "unregister" : makes ? "register" : "machine", NULL);
+        ORDER(o, removes ? "unregister" : makes ? "register" : user ? "user" : "machine", NULL);
 
-        order_text(&o, "place", given->words[1]);
+        order_text(&o, user ? "user" : "place", given->words[1]);
         order_text(&o, "why", options_text(given, "description"));
         order_text(&o, "arch", options_text(given, "arch"));
         order_text(&o, "opsys", options_text(given, "opsys"));
@@ -434,7 +457,41 @@ static int machine(struct cli *cli, const struct options *given)
                    : options_flag(given, "inactive") ? "inactive"
                                                      : NULL);
         code = order_send(cli, &o, "", true);
-        return code ? code : list_machines(cli);
+        if (code != 0)
+                return code;
+        return user ? list_users(cli) : list_machines(cli);
+}
+
+/* Changes the end or the description of a quote, or withdraws it. */
+static int change_quote(struct cli *cli, const struct options *given)
+{
+        const char *cancel = options_text(given, "cancel"), *change = options_text(given, "change");
+        bool new_end = options_text(given, "end") || options_text(given, "description");
+
+        if ((cancel && (change || new_end)) || (change && !new_end))
+                return cli_error(CLI_USAGE,
+                                 "write drover bank quote --cancel NUMBER, or --change NUMBER with --end or "
+                                 "--description");
+
+        ORDER(o, cancel ? "cancel" : "requote", NULL);
+
+        order_id(&o, "quote", cancel ? cancel : change);
+        order_text(&o, "why", options_text(given, "description"));
+        order_options(&o, given);
+        return order_send(cli, &o, cancel ? "canceled; charged" : "changed; charged", false);
+}
+
+/* Ends an allocation. */
+static int close_allocation(struct cli *cli, const struct options *given)
+{
+        if (options_text(given, "start") || options_text(given, "end") || options_text(given, "credit"))
+                return cli_error(CLI_USAGE, "drover bank allocation: --close stands alone");
+
+        ORDER(o, "set", given->words[1]);
+
+        order_text(&o, "state", "inactive");
+        order_options(&o, given);
+        return order_send(cli, &o, "ended; moved", false);
 }
 
 /* A refund of what a job was charged: [ACCOUNT] [AMOUNT], all of it if no amount is given. */
@@ -475,6 +532,8 @@ static int order(struct cli *cli, const char *op, const char *done, const struct
         ORDER(o, op, lien ? NULL : account);
 
         order_text(&o, "job", options_text(given, "job"));
+        if (strcmp(op, "quote") == 0 && !options_text(given, "reason"))
+                order_text(&o, "why", options_text(given, "description"));
         if (lien)
                 order_id(&o, "id", options_text(given, "lien") ? options_text(given, "lien") : account);
         if (strcmp(op, "transfer") == 0)
@@ -568,8 +627,8 @@ static const struct verb {
         {"withdraw", "withdraw", "withdrawn", 2, 2, "NAME AMOUNT", "allocation reason"},
         {"transfer", "transfer", "transferred", 3, 3, "FROM TO AMOUNT", "allocation reason"},
         {"allocation", "set", "set; moved", 1, 1, "NAME --allocation NUMBER",
-         "allocation start end credit reason"},
-        {"quote", "quote", "quoted", 1, 1, "NAME --for TIME", USED " end reason"},
+         "allocation start end credit close reason"},
+        {"quote", "quote", "quoted", 1, 1, "NAME --for TIME", USED " end reason description"},
         {"lien", "lien", "reserved", 1, 2, "NAME [AMOUNT]", USED " end quote job reason"},
         {"extend", "extend", "reserved more:", 1, 2, "NUMBER [AMOUNT]", USED " end reason"},
         {"release", "release", "released; charged", 1, 1, "NUMBER", "reason"},
@@ -579,7 +638,11 @@ static const struct verb {
          "job allocation reason"},
         {"machine", NULL, NULL, 1, 1, "NAME", "new description arch opsys active inactive delete", true},
         {"machines", NULL, NULL, 0, 0, "", "", true},
+        {"user", NULL, NULL, 1, 1, "NAME@DOMAIN", "new description active inactive delete", true},
+        {"users", NULL, NULL, 0, 0, "", "", true},
 };
+static const struct verb quote_change = {
+        "quote", "", "", 0, 0, "--cancel NUMBER, or --change NUMBER", "cancel change end description"};
 
 /* Options that are not the verb's would be ignored, so they are refused. */
 static int check_options(const struct verb *v, const struct options *o)
@@ -601,7 +664,11 @@ static const struct verb *verb_find(const char *word)
 
 int cmd_bank(struct cli *cli, const struct options *o)
 {
-        const struct verb *v = o->word_count ? verb_find(o->words[0]) : NULL;
+        const struct verb *v = !o->word_count ? NULL
+                               : strcmp(o->words[0], "quote") == 0 &&
+                                               (options_text(o, "cancel") || options_text(o, "change"))
+                                       ? &quote_change
+                                       : verb_find(o->words[0]);
         size_t words = o->word_count ? o->word_count - 1 : 0;
         bool by_lien = v && strcmp(v->name, "charge") == 0 && options_text(o, "lien");
         bool is_refund = v && strcmp(v->name, "refund") == 0, by_job = is_refund && options_text(o, "job");
@@ -621,6 +688,10 @@ int cmd_bank(struct cli *cli, const struct options *o)
                                  v->words);
         if (check_options(v, o) != 0)
                 return CLI_USAGE;
+        if (v == &quote_change)
+                return change_quote(cli, o);
+        if (strcmp(v->name, "allocation") == 0 && options_flag(o, "close"))
+                return close_allocation(cli, o);
         if (strcmp(v->name, "quote") == 0 && !options_text(o, "for"))
                 return cli_error(CLI_USAGE, "drover bank quote: --for TIME is missing");
         if (by_job)
@@ -631,8 +702,10 @@ int cmd_bank(struct cli *cli, const struct options *o)
                 return account(cli, o);
         if (strcmp(v->name, "statement") == 0)
                 return statement(cli, o);
-        if (strcmp(v->name, "machine") == 0)
-                return machine(cli, o);
+        if (strcmp(v->name, "machine") == 0 || strcmp(v->name, "user") == 0)
+                return registered(cli, o, strcmp(v->name, "user") == 0);
+        if (strcmp(v->name, "users") == 0)
+                return list_users(cli);
         if (strcmp(v->name, "machines") == 0)
                 return list_machines(cli);
         if (strcmp(v->name, "balance") == 0)

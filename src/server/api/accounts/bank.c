@@ -1,9 +1,10 @@
-/* /v1/bank: accounts, orders, statements, liens, quotes and machines.
+/* /v1/bank: accounts, orders, statements, liens, quotes, and the registers of machines and users.
  *
  * Admins give all orders; operators see everything, and charge, refund and reserve. Other users act by
- * their role in an account or in one above it. Members with the role user see its balance, ask for quotes
- * and reserve for themselves; managers also see its statement and liens, charge it, and move money between
- * accounts that they manage; owners also open accounts below it and decide who is a member. */
+ * their role in an account or in one above it. Members with the role user see its balance, ask for quotes,
+ * which they may shorten and cancel, and reserve for themselves; managers also see its statement and liens,
+ * charge it, and move money between accounts that they manage; owners also open accounts below it and decide
+ * who is a member. */
 #include "server/api/accounts/bank.h"
 
 #include "base/system/clock.h"
@@ -222,6 +223,8 @@ static void on_quote(void *arg, const struct bank_quote *q)
                 json_kstrz(&l->j, "place", q->place);
         if (q->qos)
                 json_kstrz(&l->j, "qos", q->qos);
+        if (q->text)
+                json_kstrz(&l->j, "description", q->text);
         json_close(&l->j, '}');
 }
 
@@ -248,14 +251,17 @@ void api_bank_reserved(struct server *s, struct call *c)
         call_yield_to_client(c, list_reserved);
 }
 
-static void list_machines(struct server *s, struct call *c)
+/* Writes a register; `only` empty: all of it, or else one entry. */
+static void write_registry(struct call *c, const char *key, const struct registry *r, struct str only)
 {
         struct json j = {.out = &c->out};
 
         json_open(&j, '{');
-        json_key(&j, "machines");
+        json_key(&j, key);
         json_open(&j, '[');
-        for (const struct machine *x = machines_first(bank_machines(core_bank(s->core))); x; x = x->next) {
+        for (const struct registry_entry *x = registry_first(r); x; x = x->next) {
+                if (only.n && !str_eqz(only, x->name))
+                        continue;
                 json_open(&j, '{');
                 json_kstrz(&j, "name", x->name);
                 json_kbool(&j, "active", !x->inactive);
@@ -269,6 +275,11 @@ static void list_machines(struct server *s, struct call *c)
         }
         json_close(&j, ']');
         json_close(&j, '}');
+}
+
+static void list_machines(struct server *s, struct call *c)
+{
+        write_registry(c, "machines", bank_machines(core_bank(s->core)), STR_NONE);
         call_reply(c);
 }
 
@@ -276,6 +287,19 @@ void api_bank_machines(struct server *s, struct call *c)
 {
         (void)s;
         call_yield_to_client(c, list_machines);
+}
+
+static void list_users(struct server *s, struct call *c)
+{
+        write_registry(c, "users", bank_users(core_bank(s->core)),
+                       c->role == ROLE_USER ? str_of(c->who) : STR_NONE);
+        call_reply(c);
+}
+
+void api_bank_users(struct server *s, struct call *c)
+{
+        (void)s;
+        call_yield_to_client(c, list_users);
 }
 
 /* ---- statements */
@@ -445,7 +469,9 @@ static bool read_order(struct call *c, struct bank_order *o, struct asked *ret_a
         if (!bank_op_parse(call_json_text(doc, "op"), &o->op)) {
                 call_fail(c, 400, "bad_request",
                           "op must be open, member, deposit, withdraw, transfer, set, quote, lien, "
-                          "extend, release, charge, refund, register, machine, unregister or close");
+                          "extend, release, charge, refund, register, machine, user, unregister, close, "
+                          "requote "
+                          "or cancel");
                 return false;
         }
         if (!bank_activity_parse(call_json_text(doc, "state"), &o->activity)) {
@@ -487,13 +513,34 @@ static struct str parent_of(struct str name)
         return str_head(name, dot > 0 ? (size_t)dot : 0);
 }
 
-static bool is_about_machine(const struct bank_order *o)
+static bool is_about_register(const struct bank_order *o)
 {
-        return o->op == BANK_REGISTER || o->op == BANK_MACHINE || o->op == BANK_UNREGISTER;
+        return o->op == BANK_REGISTER || o->op == BANK_MACHINE || o->op == BANK_USER ||
+               o->op == BANK_UNREGISTER;
+}
+
+/* A quote may be changed by whoever may make it: its user, and managers of its account. Only operators may
+ * have a promise last longer than it was made for. Returns false if the call has failed. */
+static bool may_change_quote(struct server *s, struct call *c, const struct bank_order *o)
+{
+        const struct bank_quote *q = bank_quote(core_bank(s->core), o->quote);
+        bool own = q && q->user && str_eqz(str_of(q->user), c->who);
+
+        if (!q || bank_caller_role(c, q->account) < (own ? BANK_ROLE_USER : BANK_ROLE_MANAGER)) {
+                call_fail(c, 404, "not_found", "there is no quote %llu that is yours or your account's",
+                          (unsigned long long)o->quote);
+                return false;
+        }
+        if (o->op == BANK_REQUOTE && o->end_ms > q->end_ms && c->role == ROLE_USER) {
+                call_fail(c, 403, "forbidden",
+                          "only an operator or an admin may have a quote last longer: ask for a new one");
+                return false;
+        }
+        return true;
 }
 
 /* Checks that the caller has the role that the order needs in its account. Orders that create or destroy
- * money, and those about machines, are for admins. */
+ * money, and those about the registers, are for admins. */
 static bool may_order(struct server *s, struct call *c, const struct bank_order *o)
 {
         const struct bank *b = core_bank(s->core);
@@ -514,12 +561,14 @@ static bool may_order(struct server *s, struct call *c, const struct bank_order 
                 }
         if (c->role == ROLE_ADMIN)
                 return true;
-        if (o->op == BANK_DEPOSIT || o->op == BANK_WITHDRAW || o->op == BANK_SET || is_about_machine(o) ||
+        if (o->op == BANK_DEPOSIT || o->op == BANK_WITHDRAW || o->op == BANK_SET || is_about_register(o) ||
             (o->op == BANK_REFUND && c->role == ROLE_USER) ||
             ((o->op == BANK_OPEN || o->op == BANK_CLOSE) && !parent_of(account).n)) {
                 call_fail(c, 403, "forbidden", "only an administrator of the bank may do that");
                 return false;
         }
+        if (o->op == BANK_REQUOTE || o->op == BANK_CANCEL)
+                return may_change_quote(s, c, o);
         if (c->role == ROLE_OPERATOR)
                 return o->op != BANK_OPEN && o->op != BANK_CLOSE && o->op != BANK_MEMBER &&
                                        o->op != BANK_TRANSFER
@@ -594,6 +643,25 @@ static bool quoted_price(const struct bank_quote *q, const struct core_bank_use 
         return *ret <= BANK_AMOUNT_MAX;
 }
 
+/* Fills in what a change of an allocation leaves as it is. */
+static void complete_set(struct server *s, struct call *c, struct bank_order *o)
+{
+        const struct bank_account *a = bank_account(core_bank(s->core), o->account);
+
+        for (uint32_t i = 0; a && i < a->allocation_count; i++) {
+                const struct bank_allocation *x = a->allocations[i];
+
+                if (x->id != o->id)
+                        continue;
+                if (!json_object_get(c->state, "start_ms"))
+                        o->start_ms = x->start_ms;
+                if (!json_object_get(c->state, "end_ms"))
+                        o->end_ms = x->end_ms;
+                if (!json_object_get(c->state, "credit"))
+                        o->credit = x->credit;
+        }
+}
+
 /* Fills in what the order leaves out: the price by the rates, times, and the user it is for. */
 static bool complete(struct server *s, struct call *c, struct bank_order *o, const struct asked *asked)
 {
@@ -606,6 +674,8 @@ static bool complete(struct server *s, struct call *c, struct bank_order *o, con
                           "a quote needs duration_ms; its amount is computed by the rates");
                 return false;
         }
+        if (o->op == BANK_SET)
+                complete_set(s, c, o);
         if (o->op == BANK_QUOTE && !o->end_ms)
                 o->end_ms = now_ms + QUOTE_MS;
         if (o->op == BANK_QUOTE && c->role == ROLE_USER && o->end_ms > now_ms + QUOTE_MS_MAX) {
@@ -702,8 +772,10 @@ void bank_carry_out(struct server *s, struct call *c, const struct bank_order *o
         json_kint(&l.j, "amount", o->amount);
         if (lien)
                 json_kint(&l.j, "lien", (int64_t)lien);
-        if (is_about_machine(o))
+        if (is_about_register(o) && o->place.n)
                 json_kstr(&l.j, "place", o->place);
+        if (is_about_register(o) && !o->place.n)
+                json_kstr(&l.j, "user", o->user);
         if (o->end_ms)
                 json_kint(&l.j, "end_ms", o->end_ms);
         a = bank_account(core_bank(s->core), o->account);
