@@ -197,6 +197,40 @@ def test_accounts_allocations_and_transactions(instance, port):
     assert maui("Modify", "Reservation", actor="eve", code="742", ReservationId=lien["ReservationId"], EndTime=start + 80000)
 
 
+def test_quotes_allocations_and_users_are_changed(instance, port):
+    """Each with the role that the bank asks for; an allocation keeps what is not named."""
+    maui = Client(port, KEY, name="maui")
+    instance.cli("bank", "account", "chem", "--new", "--member", "amy@local=user")
+    start = int(time.time())
+    number = maui("Create", "Allocation", ProjectId="chem", Amount=100, EndTime=start + 90000, CreditLimit=7)[0]["AllocationId"]
+    maui("Modify", "Allocation", ProjectId="chem", AllocationId=number, EndTime=start + 80000)
+    seen, = maui("Query", "Allocation")
+    assert (seen["EndTime"], seen["CreditLimit"]) == (str(start + 80000), "7")
+    assert maui("Modify", "Allocation", actor="amy", code="444", ProjectId="chem", AllocationId=number, CreditLimit=99)
+    quote, = maui("Quote", "Job", actor="amy", more=job(ProjectId="chem", WallDuration=10, Description="for May"))
+    number_2 = maui("Quote", "Job", more=job(ProjectId="chem", WallDuration=10))[0]["QuoteId"]
+    changed, = maui("Modify", "Quote", actor="amy", QuoteId=quote["QuoteId"], EndTime=start + 600, Description="for <June>")
+    assert changed == {"QuoteId": quote["QuoteId"], "EndTime": str(start + 600)}
+    seen, = maui("Query", "Quote", actor="amy")
+    assert (seen["Charge"], seen["EndTime"], seen["Description"]) == ("10", str(start + 600), "for <June>")
+    assert maui("Modify", "Quote", actor="amy", code="444", QuoteId=quote["QuoteId"], EndTime=start + 900)
+    assert maui("Modify", "Quote", actor="amy", code="742", QuoteId=number_2, EndTime=start + 90)
+    assert maui("Delete", "Quote", actor="amy", code="742", QuoteId=number_2) and maui("Modify", "Quote", code="317", QuoteId=number_2, EndTime=5)
+    assert maui("Modify", "Quote", QuoteId=quote["QuoteId"], EndTime=start + 900)
+    assert maui("Delete", "Quote", actor="amy", QuoteId=quote["QuoteId"]) == [{"QuoteId": quote["QuoteId"]}]
+    assert maui("Delete", "Quote", code="742", QuoteId=quote["QuoteId"]) and maui("Delete", "Quote", QuoteId=number_2)
+    assert maui("Delete", "Allocation", actor="amy", code="444", ProjectId="chem", AllocationId=number)
+    assert maui("Delete", "Allocation", ProjectId="chem", AllocationId=number) and maui("Query", "Allocation") == []
+    assert maui("Delete", "Allocation", code="742", ProjectId="chem", AllocationId=number)
+    assert maui("Create", "User", UserId="amy", Description="A <b>") == [{"UserId": "amy@local"}]
+    assert maui("Create", "User", code="740", UserId="amy") and maui("Create", "User", actor="amy", code="444", UserId="bob")
+    assert maui("Modify", "User", UserId="amy@local", Active="False") and maui("Modify", "User", code="742", UserId="bob")
+    assert maui("Query", "User") == [{"UserId": "amy@local", "Active": "False", "Description": "A <b>"}]
+    assert maui("Query", "User", actor="amy") == maui("Query", "User") and maui("Query", "User", actor="bob") == []
+    assert "inactive" in maui("Quote", "Job", code="740", more=job(ProjectId="chem", UserId="amy", WallDuration=10))
+    assert maui("Delete", "User", UserId="amy") and maui("Query", "User") == []
+
+
 def test_answers_are_framed_as_requests(instance, port):
     """In chunks, if the request came in chunks; else with a length. Both have the same text; and so has a failure."""
     maui = Client(port, KEY, name="maui")

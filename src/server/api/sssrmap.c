@@ -177,7 +177,7 @@ static const struct member transfer[] = {{"FromProjectId", "account", TEXT, true
                                          {"AllocationId", "id", NUMBER, false},
                                          WHY,
                                          END};
-static const struct member quote[] = {ACCOUNT, USED, {"EndTime", "end_ms", MOMENT, false}, END};
+static const struct member quote[] = {ACCOUNT, USED, {"EndTime", "end_ms", MOMENT, false}, WHY, END};
 static const struct member reserve[] = {
         {"JobId", "job", TEXT, true},         ACCOUNT, USED, {"QuoteId", "quote", NUMBER, false},
         {"EndTime", "end_ms", MOMENT, false}, END};
@@ -227,6 +227,19 @@ static const struct member allocation_new[] = {ACCOUNT,
                                                {"UserId", "users", USERS, false},
                                                WHY,
                                                END};
+static const struct member allocation_change[] = {ACCOUNT,
+                                                  {"AllocationId", "id", NUMBER, true},
+                                                  {"StartTime", "start_ms", MOMENT, false},
+                                                  {"EndTime", "end_ms", MOMENT, false},
+                                                  {"CreditLimit", "credit", NUMBER, false},
+                                                  END};
+static const struct member allocation_named[] = {ACCOUNT, {"AllocationId", "id", NUMBER, true}, END};
+static const struct member quote_change[] = {
+        {"QuoteId", "quote", NUMBER, true}, {"EndTime", "end_ms", MOMENT, false}, WHY, END};
+static const struct member quote_named[] = {{"QuoteId", "quote", NUMBER, true}, END};
+static const struct member user_changed[] = {
+        {"UserId", "user", USER, true}, WHY, {"Active", "state", SWITCH, false}, END};
+static const struct member user_named[] = {{"UserId", "user", USER, true}, END};
 static const struct member lien_change[] = {{"ReservationId", "id", NUMBER, true},
                                             {"EndTime", "end_ms", MOMENT, false},
                                             {"Amount", "amount", NUMBER, false},
@@ -313,6 +326,8 @@ static const struct field quotes[] = {{"QuoteId", "id", HERE, TEXT},
                                       {"WallDuration", "duration_ms", HERE, SECONDS},
                                       {"EndTime", "end_ms", HERE, MOMENT},
                                       {"Used", "used", HERE, TEXT},
+                                      {"QualityOfService", "qos", HERE, TEXT},
+                                      {"Description", "description", HERE, TEXT},
                                       END};
 static const struct field liens[] = {{"ReservationId", "id", HERE, TEXT},
                                      {"Charge", "amount", HERE, TEXT},
@@ -339,6 +354,13 @@ static const struct field advances[] = {{"ReservationId", "id", HERE, TEXT},
                                         END};
 static const struct field advance_ended[] = {{"ReservationId", "id", HERE, TEXT}, END};
 static const struct field machine_done[] = {{"MachineName", "place", HERE, TEXT}, END};
+static const struct field user_done[] = {{"UserId", "user", HERE, PRINCIPAL}, END};
+static const struct field users[] = {{"UserId", "name", HERE, PRINCIPAL},
+                                     {"Active", "active", HERE, TEXT},
+                                     {"Description", "description", HERE, TEXT},
+                                     END};
+static const struct field quote_done[] = {
+        {"QuoteId", "id", HERE, TEXT}, {"EndTime", "end_ms", HERE, MOMENT}, END};
 static const struct field machines[] = {
         {"MachineName", "name", HERE, TEXT},        {"Active", "active", HERE, TEXT},
         {"Architecture", "arch", HERE, TEXT},       {"OperatingSystem", "opsys", HERE, TEXT},
@@ -391,6 +413,9 @@ static const struct mapping mappings[] = {
         {"Query", "Allocation", HTTP_GET, "/v1/bank", NULL, NULL, none, NULL, "Allocation", "accounts",
          allocations, NULL, "allocations"},
         {"Create", "Allocation", ORDERS, OP("deposit"), allocation_new, NULL, "Allocation", NULL, ordered},
+        {"Modify", "Allocation", ORDERS, OP("set"), allocation_change, NULL, "Allocation", NULL, ordered},
+        {"Delete", "Allocation", ORDERS, "{\"op\":\"set\",\"state\":\"inactive\"", "}", allocation_named,
+         NULL, "Allocation", NULL, ordered},
         {"Query", "Transaction", HTTP_GET, "/v1/bank/accounts/{name}/statement", NULL, NULL,
          transaction_query, "ProjectId", "Transaction", "movements", transactions},
         {"Quote", "Job", ORDERS, OP("quote"), quote, NULL, "Job", NULL, quoted},
@@ -398,6 +423,8 @@ static const struct mapping mappings[] = {
         {"Charge", "Job", ORDERS, OP("charge"), charge, NULL, "Job", NULL, charged},
         {"Refund", "Job", ORDERS, OP("refund"), refund, NULL, "Job", NULL, charged},
         {"Query", "Quote", HTTP_GET, "/v1/bank/reserved", NULL, NULL, none, NULL, "Quote", "quotes", quotes},
+        {"Modify", "Quote", ORDERS, OP("requote"), quote_change, NULL, "Quote", NULL, quote_done},
+        {"Delete", "Quote", ORDERS, OP("cancel"), quote_named, NULL, "Quote", NULL, quote_done},
         {"Query", "Reservation", HTTP_GET, "/v1/bank/reserved", NULL, NULL, none, NULL, "Reservation",
          "liens", liens},
         {"Modify", "Reservation", ORDERS, OP("extend"), lien_change, NULL, "Reservation", NULL, reserved},
@@ -410,6 +437,10 @@ static const struct mapping mappings[] = {
          advances},
         {"Delete", ADVANCE, HTTP_DELETE, "/v1/reservations/{id}", NULL, NULL, advance_named, "ReservationId",
          ADVANCE, NULL, advance_ended},
+        {"Create", "User", ORDERS, OP("register"), user_changed, NULL, "User", NULL, user_done},
+        {"Query", "User", HTTP_GET, "/v1/bank/users", NULL, NULL, none, NULL, "User", "users", users},
+        {"Modify", "User", ORDERS, OP("user"), user_changed, NULL, "User", NULL, user_done},
+        {"Delete", "User", ORDERS, OP("unregister"), user_named, NULL, "User", NULL, user_done},
         {"Create", "Machine", ORDERS, OP("register"), machine, NULL, "Machine", NULL, machine_done},
         {"Query", "Machine", HTTP_GET, "/v1/bank/machines", NULL, NULL, none, NULL, "Machine", "machines",
          machines},
