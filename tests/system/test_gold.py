@@ -105,6 +105,85 @@ def test_machines(instance, gold):
     assert gold("gchmachine", code=1).err
 
 
+def test_users(instance, gold):
+    """Registered, changed, listed and removed; an inactive one gets no promises, and no jobs that a project pays for."""
+    gold("gmkproject", "-u", "amy,root@local", "p")
+    gold("gdeposit", "-p", "p", "1000")
+    assert gold("gmkuser", "-d", "Amy & co", "amy") == "Successfully created 1 User\n"
+    assert gold("gmkuser", "-I", "-u", "zoe@far") == "Successfully created 1 User\n"
+    assert "already" in gold("gmkuser", "amy", code=1).err and "NAME@DOMAIN" in gold("gmkuser", "a b", code=1).err
+    assert "--emailAddress has no equivalent" in gold("gmkuser", "-E", "e@x", "eve").err
+    assert gold("glsuser", "--raw", "--quiet") == "amy@local|True|p|Amy & co\nroot@local|True|p|\neve@local|True||\nzoe@far|False||\n"
+    assert gold("glsuser", "-I", "--quiet", "--show", "Name") == "zoe@far\n"
+    use = ("-p", "p", "-m", "colony", "-t", "1")
+    gold("greserve", "-J", "before", *use, "-u", "amy")
+    assert gold("gchuser", "-I", "amy") == "Successfully modified 1 User\n"
+    for call in (("gquote", *use, "-u", "amy"), ("greserve", "-J", "j", *use, "-u", "amy")):
+        assert "amy@local is inactive" in gold(*call, code=1).err
+    gold("gcharge", "-J", "before", *use, "-u", "amy")
+    gold("gchuser", "-I", "-d", "left", "amy")
+    gold("gmkuser", "-I", "root@local")
+    assert "root@local is inactive in the bank" in instance.cli("submit", "-", stdin=sh("true", accounting_group="p"), code=None).err
+    assert gold("gchuser", "-A", "amy") and gold("gquote", *use, "-u", "amy")
+    assert gold("grmuser", "amy") == "Successfully deleted 1 User\n" and "no user" in gold("grmuser", "amy", code=1).err
+    assert "drover token user" in gold("gchpasswd", "amy", code=1).err
+
+
+def test_quotes_allocations_and_accounts_end(instance, gold):
+    gold("gmkproject", "p")
+    gold("gmkaccount", "-p", "p", "-n", "x")
+    gold("gdeposit", "-p", "p", "1000")
+    gold("gdeposit", "-p", "p", "-z", "10", "-s", "2040-01-01", "-e", "2040-02-01")
+    use = ("-p", "p", "-m", "colony", "-t", "10")
+    gold("gquote", *use, "--guarantee", "-d", "for May")
+    number, = [r[0] for r in cells(gold("glsquote"))]
+    assert gold("glsquote", "--raw", "--quiet", "--show", "Description,Amount") == "for May|10\n"
+    assert gold("gchquote", "-e", "2031-01-01", "-d", "for June", "-q", number) == "Successfully modified 1 Quotation\n"
+    assert gold("glsquote", "--raw", "--quiet", "--show", "EndTime,Description,Amount") == "2031-01-01 00:00:00|for June|10\n"
+    assert gold("gchquote", "-q", number, code=1).err and gold("gchquote", "-s", "now", "-q", number, code=1).err
+    assert "later than now" in gold("gchquote", "-e", "2020-01-01", number, code=1).err
+    gold("greserve", "-J", "j", *use, "-q", number)
+    assert "a lien holds quote" in gold("grmquote", number, code=1).err
+    gold("grmres", "-n", "j")
+    assert gold("grmquote", number) == "Successfully deleted 1 Quotation\n" and cells(gold("glsquote")) == []
+    assert "no quote" in gold("grmquote", number, code=1).err and gold("greserve", "-J", "k", *use, "-q", number, code=1).err
+    gold("greserve", "-J", "j", *use)
+    now, later = [r[0] for r in cells(gold("glsalloc", "-p", "p"))][::-1] if cells(gold("glsalloc", "-p", "p"))[0][2].startswith("2040") else \
+        [r[0] for r in cells(gold("glsalloc", "-p", "p"))]
+    assert gold("grmalloc", now) == "Successfully ended 1 Allocation\n" and gold("grmalloc", "-i", later) == "Successfully ended 1 Allocation\n"
+    assert "no allocation" in gold("grmalloc", later, code=1).err
+    assert "has 0 to spend" in gold("greserve", "-J", "k", *use, code=1).err
+    gold("gcharge", "-J", "j", "-t", "5")  # what was reserved in time is paid
+    assert "is open" in gold("grmproject", "p", code=1).err
+    assert gold("grmaccount", "p.x").startswith("Successfully closed 1 Account")
+    assert instance.json("bank", "balance", "p")["balance"] == 995  # ended, and gone with the next deposit, or when it closes
+    gold("gdeposit", "-p", "p", "7")
+    assert instance.json("bank", "balance", "p")["balance"] == 7
+    assert "has a balance of 7" in gold("grmproject", "p", code=1).err
+    last = cells(gold("glsalloc", "-p", "p"))[0][0]
+    gold("grmalloc", last)
+    assert gold("grmproject", "p").startswith("Successfully closed 1 Project") and gold("grmproject", "p", code=1).err
+    assert gold("glsproject", "-I", "--quiet", "--show", "Name") == "p\np.x\n"
+    assert [m["what"] for m in instance.json("bank", "statement", "p")["movements"]] == ["deposit", "deposit", "withdraw", "charge", "withdraw", "deposit", "withdraw"]
+
+
+def test_jobs_are_listed_and_have_no_records(gold):
+    gold("gmkproject", "p")
+    gold("gmkproject", "q")
+    for project in ("p", "q"):
+        gold("gdeposit", "-p", project, "1000")
+    gold("gcharge", "-J", "one", "-p", "p", "-u", "amy", "-m", "colony", "-t", "10")
+    gold("grefund", "-J", "one", "-z", "4")
+    gold("greserve", "-J", "two", "-p", "q", "-u", "bob", "-m", "blue", "-t", "20")
+    seen = ("--raw", "--quiet", "--show", "JobId,User,Project,Machine,Stage,Reserved,Charge,Refunded")
+    one, two = "one|amy@local|p|colony|Refund|0|10|4\n", "two|bob@local|q|blue|Reserve|20|0|0\n"
+    assert gold("glsjob", *seen) == one + two and gold("glsjob", "-J", "one", *seen) == one and gold("glsjob", "two", *seen) == two
+    assert gold("glsjob", "-p", "q", *seen) == two and gold("glsjob", "-m", "col*", *seen) == one and gold("glsjob", "none", *seen) == ""
+    for call in (("gmkjob", "-J", "x", "-p", "p", "-u", "amy", "-S", "Completed"), ("gchjob", "-J", "one", "-d", "text"), ("grmjob", "one")):
+        assert "glsjob" in gold(*call, code=1).err
+    assert gold("glsjob", *seen) == one + two
+
+
 def test_projects_are_closed(gold):
     gold("gmkproject", "p")
     gold("gmkproject", "q")
@@ -162,7 +241,17 @@ def test_a_user_sees_and_does_what_his_role_lets_him(instance, gold):
     bob = Commands(gold.folder, {"PATH": gold.env["PATH"], "DROVER_TOKEN": token, "DROVER_SERVER": f"https://127.0.0.1:{gold.port}"}, instance.work)
     assert bob("mybalance").splitlines()[-1].split() == ["p", "99"]
     for call in (("gdeposit", "-p", "p", "5"), ("gwithdraw", "-p", "p", "5"), ("gmkproject", "q"), ("gcharge", "-J", "x", "-p", "p", "-t", "1", "-u", "root@local"),
-                 ("grefund", "-J", "j"), ("gmkmachine", "m"), ("gchmachine", "-I", "m"), ("grmmachine", "m"), ("gchproject", "--addUsers", "dave", "p")):
+                 ("grefund", "-J", "j"), ("gmkmachine", "m"), ("gchmachine", "-I", "m"), ("grmmachine", "m"), ("gchproject", "--addUsers", "dave", "p"),
+                 ("gmkuser", "u"), ("gchuser", "-A", "u"), ("grmuser", "u"), ("grmproject", "p"), ("grmaccount", "p"), ("grmalloc", "1")):
         assert bob(*call, code=1).err, call
+    bob("gquote", "-p", "p", "-t", "5", "--guarantee")
+    number = cells(bob("glsquote"))[0][0]
+    gold("gquote", "-p", "p", "-t", "5", "--guarantee")
+    other = [r[0] for r in cells(gold("glsquote")) if r[0] != number][0]
+    assert "last longer" in bob("gchquote", "-e", "2040-01-01", number, code=1).err
+    for call in (("gchquote", "-d", "mine now", other), ("grmquote", other)):
+        assert "no quote" in bob(*call, code=1).err
+    assert bob("gchquote", "-d", "shorter", number) and gold("gchquote", "-e", "2040-01-01", number)
+    assert bob("grmquote", number) and [r[0] for r in cells(gold("glsquote"))] == [other]
     assert "Balance" not in bob("gstatement", "-p", "p") and "Balance" in gold("gstatement", "-p", "p")
     assert gold("gbalance", "p", "--total", "--quiet") == "99\n"

@@ -162,12 +162,17 @@ void gold_units(const struct words *w, struct table *t, int64_t amount)
                 table_format(t, "%lld", (long long)amount);
 }
 
+bool gold_matches_text(const char *pattern, const char *text)
+{
+        return !pattern || fnmatch(pattern, text, 0) == 0;
+}
+
 bool gold_matches(const char *pattern, struct view text)
 {
         BUF_CLEANUP struct buf name = {0};
 
         view_text(text, &name);
-        return !pattern || fnmatch(pattern, buf_z(&name), 0) == 0;
+        return gold_matches_text(pattern, buf_z(&name));
 }
 
 int gold_movements(struct cli *cli, struct str account, int64_t from_ms, int64_t to_ms,

@@ -15,7 +15,9 @@ extern const struct words_tool gold_gmkproject, gold_gchproject, gold_glsproject
         gold_gchaccount, gold_glsaccount, gold_glsuser, gold_gmkmachine, gold_gchmachine, gold_grmmachine,
         gold_glsmachine, gold_gdeposit, gold_gwithdraw, gold_gtransfer, gold_gbalance, gold_mybalance,
         gold_glsalloc, gold_gchalloc, gold_gquote, gold_glsquote, gold_greserve, gold_glsres, gold_gchres,
-        gold_grmres, gold_gcharge, gold_gchargejob, gold_grefund, gold_gstatement, gold_gusage, gold_glstxn;
+        gold_grmres, gold_gcharge, gold_gchargejob, gold_grefund, gold_gstatement, gold_gusage, gold_glstxn,
+        gold_grmproject, gold_grmaccount, gold_grmalloc, gold_gchquote, gold_grmquote, gold_glsjob,
+        gold_gmkjob, gold_gchjob, gold_grmjob, gold_gmkuser, gold_gchuser, gold_grmuser, gold_gchpasswd;
 
 /* Rows of options that many commands have. The last ones of a table: GOLD_COMMON, {0}. */
 #define GOLD_COMMON                                                                                          \
@@ -105,6 +107,7 @@ void gold_date(struct table *t, int64_t ms, const char *otherwise); /* adds a ce
 void gold_units(const struct words *w, struct table *t, int64_t amount);
 /* Compares with a pattern: * and ? as in file names; NULL matches all. */
 bool gold_matches(const char *pattern, struct view text);
+bool gold_matches_text(const char *pattern, const char *text);
 
 /* Calls fn for each movement of an account between two times. */
 int gold_movements(struct cli *cli, struct str account, int64_t from_ms, int64_t to_ms,

@@ -1,5 +1,5 @@
-/* gquote, glsquote, greserve, glsres, gchres, grmres, gcharge, grefund: what another system asks, reserves
- * and pays for its jobs. */
+/* gquote, glsquote, gchquote, grmquote, greserve, glsres, gchres, grmres, gcharge, grefund: what another
+ * system asks, reserves and pays for its jobs. */
 #include <stdio.h>
 
 #include "cli/client/ids.h"
@@ -73,6 +73,7 @@ static int gquote(struct cli *cli, const struct words *w)
                 return cli_error(1, "a project (-p) and a duration in seconds (-t) are needed");
         gold_order(&o, "quote");
         json_kstrz(&o.j, "account", words_text(w, "project"));
+        gold_order_text(&o, "why", words_text(w, "description"));
         code = add_use(cli, w, &o);
         if (code == 0 && kept)
                 code = gold_time(w, "end", &end_ms);
@@ -125,13 +126,14 @@ static int glsquote(struct cli *cli, const struct words *w)
                                                       {.title = "Machine"},
                                                       {.title = "EndTime"},
                                                       {.title = "WallDuration", .right = true},
-                                                      {.title = "Used"}};
+                                                      {.title = "Used"},
+                                                      {.title = "Description"}};
         const char *id = words_text(w, "quote") ? words_text(w, "quote") : w->word_count ? w->words[0] : NULL;
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct view list, one;
         struct table t;
 
-        if (gold_table(w, &t, columns, 8) != 0 || api_get(cli, "/v1/bank/reserved", &answer) != 0)
+        if (gold_table(w, &t, columns, 9) != 0 || api_get(cli, "/v1/bank/reserved", &answer) != 0)
                 return 1;
         list = view_get(answer.root, "quotes");
         for (size_t at = 0; view_next(list, &at, &one);) {
@@ -147,8 +149,59 @@ static int glsquote(struct cli *cli, const struct words *w)
                 gold_date(&t, view_integer(view_get(one, "end_ms"), 0), "infinity");
                 table_format(&t, "%lld", (long long)(view_integer(view_get(one, "duration_ms"), 0) / 1000));
                 table_text(&t, view_true(view_get(one, "used")) ? STR("1") : STR("0"));
+                add_view(&t, view_get(one, "description"));
         }
         gold_table_print(cli, &t);
+        return 0;
+}
+
+static int order_quote(const struct words *w, bool cancel, struct gold_order *o)
+{
+        const char *text = words_text(w, "quote") ? words_text(w, "quote")
+                           : w->word_count        ? w->words[0]
+                                                  : NULL;
+        int64_t id, end_ms = 0;
+
+        if (!text)
+                return cli_error(1, "which quote? Give its number with -q");
+        if (str_to_i64(str_of(text), &id) != 0 || id <= 0)
+                return cli_error(1, "'%s' is not the number of a quote: see glsquote", text);
+        json_kint(&o->j, "quote", id);
+        if (cancel)
+                return 0;
+        if (gold_time(w, "end", &end_ms) != 0)
+                return 1;
+        if (end_ms == INT64_MAX)
+                return cli_error(1, "a quote has an end: give a time with -e");
+        if (end_ms)
+                json_kint(&o->j, "end_ms", end_ms);
+        else if (!words_text(w, "description"))
+                return cli_error(1, "what is to be changed? Give a time with -e, or a description with -d");
+        gold_order_text(o, "why", words_text(w, "description"));
+        return 0;
+}
+
+static int gchquote(struct cli *cli, const struct words *w)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct gold_order o;
+
+        gold_order(&o, "requote");
+        if (jobs_send_or_free(cli, &o, order_quote(w, false, &o), &answer) != 0)
+                return 1;
+        gold_say(w, "Successfully modified 1 Quotation");
+        return 0;
+}
+
+static int grmquote(struct cli *cli, const struct words *w)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct gold_order o;
+
+        gold_order(&o, "cancel");
+        if (jobs_send_or_free(cli, &o, order_quote(w, true, &o), &answer) != 0)
+                return 1;
+        gold_say(w, "Successfully deleted 1 Quotation");
         return 0;
 }
 
@@ -371,6 +424,19 @@ static int grefund(struct cli *cli, const struct words *w)
         return 0;
 }
 
+/* ---- records of jobs */
+
+/* Jobs have no records of their own here: what the bank knows of one are its liens and movements. */
+static int no_record(struct cli *cli, const struct words *w)
+{
+        (void)cli;
+        return cli_error(
+                1,
+                "%s: a job has no record of its own here: greserve and gcharge write what is reserved "
+                "and charged for it, grefund and grmres take it back, and glsjob lists it",
+                w->tool->name);
+}
+
 /* ---- tables */
 
 #define JOB                                                                                                  \
@@ -450,10 +516,18 @@ static const struct words_row quote_rows[] = {
         {"guarantee", 0, WORDS_PLAIN, WORDS_ACTS, NULL, NULL, "Keep the quote: a promised price."},
         FROM_NOW,
         UNTIL,
-        UNKNOWN_TEXT,
+        GOLD_DESCRIPTION,
         UNKNOWN_USE,
         GOLD_COMMON,
         {0}};
+static const struct words_row change_quote_rows[] = {
+        QUOTE,
+        {"start", 's', WORDS_VALUE, WORDS_REFUSED, "TIME", NULL, "a quote holds from when it is made."},
+        UNTIL,
+        GOLD_DESCRIPTION,
+        GOLD_COMMON,
+        {0}};
+static const struct words_row remove_quote_rows[] = {QUOTE, GOLD_COMMON, {0}};
 static const struct words_row list_quote_rows[] = {
         QUOTE, GOLD_PROJECT, GOLD_USER, GOLD_MACHINE, ACTIVE, GOLD_HOURS, GOLD_LIST, GOLD_COMMON, {0}};
 static const struct words_row reserve_rows[] = {
@@ -485,6 +559,16 @@ static const struct words_row charge_rows[] = {
         FROM_NOW,
         {"end", 'e', WORDS_VALUE, WORDS_NAMED, "TIME", NULL, "It is charged now."},
         UNKNOWN_TEXT,
+        UNKNOWN_USE,
+        GOLD_COMMON,
+        {0}};
+static const struct words_row record_rows[] = {
+        JOB,
+        USE,
+        {"charge", 0, WORDS_VALUE, WORDS_NAMED, "CREDITS", NULL, "gcharge charges by the rates."},
+        {"state", 'S', WORDS_VALUE, WORDS_NAMED, "STATE", NULL, "Jobs of others are not kept."},
+        GOLD_TIMES,
+        GOLD_DESCRIPTION,
         UNKNOWN_USE,
         GOLD_COMMON,
         {0}};
@@ -542,3 +626,30 @@ const struct words_tool gold_grefund = {.name = "grefund",
                                         .line = "Gives back what a job was charged.",
                                         .rows = refund_rows,
                                         .run = grefund};
+const struct words_tool gold_gchquote = {.name = "gchquote",
+                                         .usage = "[OPTIONS] [-q] NUMBER",
+                                         .line = "Changes the end or the description of a quote.",
+                                         .rows = change_quote_rows,
+                                         .run = gchquote};
+const struct words_tool gold_grmquote = {.name = "grmquote",
+                                         .usage = "[OPTIONS] [-q] NUMBER",
+                                         .line = "Withdraws a quote.",
+                                         .rows = remove_quote_rows,
+                                         .run = grmquote};
+const struct words_tool gold_gmkjob = {
+        .name = "gmkjob",
+        .usage = "[OPTIONS] [-J] JOB",
+        .line = "Is refused: greserve and gcharge write what there is of a job.",
+        .rows = record_rows,
+        .run = no_record};
+const struct words_tool gold_gchjob = {
+        .name = "gchjob",
+        .usage = "[OPTIONS] [-J] JOB",
+        .line = "Is refused: grefund and gcharge correct what a job was charged.",
+        .rows = record_rows,
+        .run = no_record};
+const struct words_tool gold_grmjob = {.name = "grmjob",
+                                       .usage = "[OPTIONS] [-J] JOB",
+                                       .line = "Is refused: the ledger keeps what was charged.",
+                                       .rows = record_rows,
+                                       .run = no_record};

@@ -1,5 +1,5 @@
-/* gdeposit, gwithdraw, gtransfer, gbalance, mybalance, glsalloc, gchalloc: what accounts have, and how it
- * comes and goes. */
+/* gdeposit, gwithdraw, gtransfer, gbalance, mybalance, glsalloc, gchalloc, grmalloc: what accounts have, and
+ * how it comes and goes. */
 #include <stdio.h>
 
 #include "cli/gold/gold.h"
@@ -284,6 +284,11 @@ static int mybalance(struct cli *cli, const struct words *w)
 
 /* ---- allocations */
 
+static const char *allocation_named(const struct words *w)
+{
+        return words_text(w, "allocation") ? words_text(w, "allocation") : w->word_count ? w->words[0] : NULL;
+}
+
 static int glsalloc(struct cli *cli, const struct words *w)
 {
         static const struct table_column columns[] = {{.title = "Id", .right = true},
@@ -293,9 +298,7 @@ static int glsalloc(struct cli *cli, const struct words *w)
                                                       {.title = "Amount", .right = true},
                                                       {.title = "CreditLimit", .right = true},
                                                       {.title = "Active"}};
-        const char *id = words_text(w, "allocation") ? words_text(w, "allocation")
-                         : w->word_count             ? w->words[0]
-                                                     : NULL,
+        const char *id = allocation_named(w),
                    *account = words_text(w, "account") ? words_text(w, "account") : words_text(w, "project");
         struct api_answer answer API_ANSWER_CLEANUP = {0};
         struct view list, one, x;
@@ -327,13 +330,14 @@ static int glsalloc(struct cli *cli, const struct words *w)
         return 0;
 }
 
-/* Writes the order for an allocation with all that it has now but for what the options change. */
-static int change_allocation(struct cli *cli, const struct words *w, const char *id, struct gold_order *o)
+/* Finds an allocation, and adds its number and account to the order. */
+static int add_allocation(struct cli *cli, const char *id, struct gold_order *o)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
-        int64_t start_ms, end_ms, credit;
         struct view list, one, x;
 
+        if (!id)
+                return cli_error(1, "which allocation? Give its number with -i");
         if (api_get(cli, "/v1/bank", &answer) != 0)
                 return 1;
         list = view_get(answer.root, "accounts");
@@ -345,18 +349,8 @@ static int change_allocation(struct cli *cli, const struct words *w, const char 
                         if (!str_eqz(view_get(x, "id").text, id))
                                 continue;
                         view_text(view_get(one, "name"), &account);
-                        start_ms = view_integer(view_get(x, "start_ms"), 0);
-                        end_ms = view_integer(view_get(x, "end_ms"), 0);
-                        credit = view_integer(view_get(x, "credit"), 0);
-                        if (gold_time(w, "start", &start_ms) != 0 || gold_time(w, "end", &end_ms) != 0 ||
-                            (words_text(w, "creditLimit") &&
-                             gold_amount(w, words_text(w, "creditLimit"), &credit) != 0))
-                                return 1;
                         json_kstr(&o->j, "account", buf_view(&account));
                         json_kint(&o->j, "id", view_integer(view_get(x, "id"), 0));
-                        json_kint(&o->j, "start_ms", start_ms);
-                        json_kint(&o->j, "end_ms", end_ms == INT64_MAX ? 0 : end_ms);
-                        json_kint(&o->j, "credit", credit);
                         return 0;
                 }
         }
@@ -365,19 +359,30 @@ static int change_allocation(struct cli *cli, const struct words *w, const char 
 
 static int gchalloc(struct cli *cli, const struct words *w)
 {
-        const char *id = words_text(w, "allocation") ? words_text(w, "allocation")
-                         : w->word_count             ? w->words[0]
-                                                     : NULL;
         struct gold_order o;
         int code;
 
-        if (!id)
-                return cli_error(1, "which allocation? Give its number with -i");
         gold_order(&o, "set");
         gold_order_text(&o, "why", words_text(w, "description"));
-        code = money_send_or_free(cli, &o, change_allocation(cli, w, id, &o));
+        code = add_allocation(cli, allocation_named(w), &o);
+        if (code == 0)
+                code = add_dates(w, &o);
+        code = money_send_or_free(cli, &o, code);
         if (code == 0)
                 gold_say(w, "Successfully modified 1 Allocation");
+        return code;
+}
+
+static int grmalloc(struct cli *cli, const struct words *w)
+{
+        struct gold_order o;
+        int code;
+
+        gold_order(&o, "set");
+        gold_order_text(&o, "state", "inactive");
+        code = money_send_or_free(cli, &o, add_allocation(cli, allocation_named(w), &o));
+        if (code == 0)
+                gold_say(w, "Successfully ended 1 Allocation");
         return code;
 }
 
@@ -435,6 +440,11 @@ static const struct words_row allocation_rows[] = {
         GOLD_LIST,
         GOLD_COMMON,
         {0}};
+static const struct words_row remove_rows[] = {
+        ALLOCATION,
+        {"inactive", 'I', WORDS_PLAIN, WORDS_REFUSED, NULL, NULL, "those that have ended go by themselves."},
+        GOLD_COMMON,
+        {0}};
 static const struct words_row change_rows[] = {ALLOCATION, CREDITLIMIT, GOLD_TIMES, GOLD_DESCRIPTION,
                                                GOLD_HOURS, GOLD_COMMON, {0}};
 
@@ -474,3 +484,9 @@ const struct words_tool gold_gchalloc = {.name = "gchalloc",
                                          .line = "Changes the times and the credit limit of an allocation.",
                                          .rows = change_rows,
                                          .run = gchalloc};
+const struct words_tool gold_grmalloc = {
+        .name = "grmalloc",
+        .usage = "[OPTIONS] [-i] NUMBER",
+        .line = "Ends an allocation now: its rest can not be spent any more.",
+        .rows = remove_rows,
+        .run = grmalloc};

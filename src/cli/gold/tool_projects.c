@@ -1,8 +1,7 @@
-/* gmkproject, gchproject, glsproject, gmkaccount, gchaccount, glsaccount, glsuser: the accounts of the bank,
- * and their members. */
+/* gmkproject, gchproject, grmproject, glsproject, gmkaccount, gchaccount, grmaccount, glsaccount: the
+ * accounts of the bank, and their members. */
 #include <stdio.h>
 
-#include "base/map.h"
 #include "cli/gold/gold.h"
 
 /* ---- making and changing */
@@ -157,6 +156,28 @@ static int gchaccount(struct cli *cli, const struct words *w)
         return change(cli, w, "Account");
 }
 
+static int remove_account(struct cli *cli, const struct words *w, const char *thing)
+{
+        const char *account = gold_account(w);
+
+        if (!account)
+                return cli_error(1, "which %s? Give its name", thing);
+        if (close_account(cli, account) != 0)
+                return 1;
+        gold_say(w, "Successfully closed 1 %s: it is still listed, with what it was charged", thing);
+        return 0;
+}
+
+static int grmproject(struct cli *cli, const struct words *w)
+{
+        return remove_account(cli, w, "Project");
+}
+
+static int grmaccount(struct cli *cli, const struct words *w)
+{
+        return remove_account(cli, w, "Account");
+}
+
 /* ---- listing */
 
 static void add_users(struct table *t, struct view account)
@@ -260,43 +281,6 @@ static int glsaccount(struct cli *cli, const struct words *w)
         return list_accounts(cli, w, columns, 7, add_account);
 }
 
-static int glsuser(struct cli *cli, const struct words *w)
-{
-        static const struct table_column columns[] = {
-                {.title = "Name"}, {.title = "Active"}, {.title = "DefaultProject"}};
-        const char *pattern = words_text(w, "user") ? words_text(w, "user")
-                              : w->word_count       ? w->words[0]
-                                                    : NULL;
-        struct api_answer answer API_ANSWER_CLEANUP = {0};
-        struct view accounts, account, member;
-        struct map *seen;
-        struct table t;
-
-        if (gold_table(w, &t, columns, 3) != 0 || api_get(cli, "/v1/bank", &answer) != 0)
-                return 1;
-        seen = map_new();
-        accounts = view_get(answer.root, "accounts");
-        for (size_t at = 0; view_next(accounts, &at, &account);) {
-                struct view list = view_get(account, "members");
-
-                for (size_t k = 0; view_next(list, &k, &member);) {
-                        BUF_CLEANUP struct buf name = {0};
-
-                        view_text(view_get(member, "user"), &name);
-                        if (map_get(seen, buf_view(&name)) ||
-                            !gold_matches(pattern, view_get(member, "user")))
-                                continue;
-                        map_put(seen, buf_view(&name), seen);
-                        table_text(&t, buf_view(&name));
-                        table_text(&t, STR("True"));
-                        table_view(&t, view_get(account, "name"));
-                }
-        }
-        map_free(seen);
-        gold_table_print(cli, &t);
-        return 0;
-}
-
 /* ---- tables */
 
 #define USERS                                                                                                \
@@ -346,11 +330,12 @@ static const struct words_row change_project_rows[] = {GOLD_PROJECT,  GOLD_DESCR
                                                        CHANGE_ACTIVE, GOLD_COMMON,      {0}};
 static const struct words_row change_account_rows[] = {
         GOLD_ACCOUNT, GOLD_DESCRIPTION, ADD_AND_REMOVE, GOLD_COMMON, {0}};
+static const struct words_row remove_project_rows[] = {GOLD_PROJECT, GOLD_COMMON, {0}};
+static const struct words_row remove_account_rows[] = {GOLD_ACCOUNT, GOLD_COMMON, {0}};
 static const struct words_row list_project_rows[] = {GOLD_PROJECT, GOLD_USER,   LIST_ACTIVE,
                                                      GOLD_LIST,    GOLD_COMMON, {0}};
 static const struct words_row list_account_rows[] = {GOLD_ACCOUNT, GOLD_PROJECT, GOLD_USER,   LIST_ACTIVE,
                                                      GOLD_HOURS,   GOLD_LIST,    GOLD_COMMON, {0}};
-static const struct words_row list_user_rows[] = {GOLD_USER, ACTIVE, GOLD_LIST, GOLD_COMMON, {0}};
 
 const struct words_tool gold_gmkproject = {.name = "gmkproject",
                                            .usage = "[OPTIONS] [-p] PROJECT",
@@ -382,8 +367,13 @@ const struct words_tool gold_glsaccount = {.name = "glsaccount",
                                            .line = "Lists accounts.",
                                            .rows = list_account_rows,
                                            .run = glsaccount};
-const struct words_tool gold_glsuser = {.name = "glsuser",
-                                        .usage = "[OPTIONS] [[-u] PATTERN]",
-                                        .line = "Lists the members of accounts.",
-                                        .rows = list_user_rows,
-                                        .run = glsuser};
+const struct words_tool gold_grmproject = {.name = "grmproject",
+                                           .usage = "[OPTIONS] [-p] PROJECT",
+                                           .line = "Closes a project that has no credits.",
+                                           .rows = remove_project_rows,
+                                           .run = grmproject};
+const struct words_tool gold_grmaccount = {.name = "grmaccount",
+                                           .usage = "[OPTIONS] [-a] ACCOUNT",
+                                           .line = "Closes an account that has no credits.",
+                                           .rows = remove_account_rows,
+                                           .run = grmaccount};

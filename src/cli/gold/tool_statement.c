@@ -1,4 +1,4 @@
-/* gstatement, gusage, glstxn: what has moved, from the statements of the bank. */
+/* gstatement, gusage, glstxn, glsjob: what has moved, from the statements of the bank. */
 #include <stdio.h>
 #include <time.h>
 
@@ -325,11 +325,182 @@ static int glstxn(struct cli *cli, const struct words *w)
         return code;
 }
 
+/* ---- glsjob */
+
+/* What one account knows of a job. */
+struct record {
+        char *job, *account, *user, *place;
+        int64_t reserved, charged, refunded, first_ms, last_ms;
+        struct record *next; /* in the order in which they were first heard of */
+};
+struct records {
+        const struct words *w;
+        const char *account;
+        struct map *by_key;
+        struct record *first, **end;
+};
+
+static char *text_of(struct view v)
+{
+        struct buf text = {0};
+
+        view_text(v, &text);
+        return buf_take(&text);
+}
+
+/* Returns the record of a movement's or lien's job; NULL: it is no job's, or not asked for. */
+static struct record *record_of(struct records *r, struct view x, const char *account)
+{
+        const char *wanted = words_text(r->w, "jobId");
+        BUF_CLEANUP struct buf job = {0}, key = {0};
+        struct record *one;
+
+        job_print(x, &job);
+        wanted = wanted ? wanted : r->w->word_count ? r->w->words[0] : NULL;
+        if (!job.n || (wanted && !str_eqz(buf_view(&job), wanted)))
+                return NULL;
+        buf_printf(&key, "%s\n" STR_FMT, account, STR_ARG(buf_view(&job)));
+        one = map_get(r->by_key, buf_view(&key));
+        if (one)
+                return one;
+        one = mem_new(struct record);
+        one->job = str_dupz(buf_view(&job));
+        one->account = mem_dupz(account);
+        one->user = text_of(view_get(x, "user"));
+        one->place = text_of(view_get(x, "place"));
+        one->first_ms = view_integer(view_get(x, "at_ms"), 0);
+        map_put(r->by_key, buf_view(&key), one);
+        *r->end = one;
+        r->end = &one->next;
+        return one;
+}
+
+static int on_job_movement(void *arg, struct view m)
+{
+        struct records *r = arg;
+        struct record *one = record_of(r, m, r->account);
+        int64_t amount = view_integer(view_get(m, "amount"), 0);
+
+        if (!one)
+                return 0;
+        if (view_is(view_get(m, "what"), "charge"))
+                one->charged -= amount;
+        else if (view_is(view_get(m, "what"), "refund"))
+                one->refunded += amount;
+        one->last_ms = view_integer(view_get(m, "at_ms"), 0);
+        return 0;
+}
+
+static int read_records(struct cli *cli, struct records *r)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0}, liens API_ANSWER_CLEANUP = {0};
+        struct view list, one;
+        int code = 0;
+
+        if (api_get(cli, "/v1/bank", &answer) != 0 || api_get(cli, "/v1/bank/reserved", &liens) != 0)
+                return 1;
+        list = view_get(answer.root, "accounts");
+        for (size_t at = 0; code == 0 && view_next(list, &at, &one);) {
+                BUF_CLEANUP struct buf name = {0};
+
+                view_text(view_get(one, "name"), &name);
+                if (!gold_matches(words_text(r->w, "project"), view_get(one, "name")))
+                        continue;
+                r->account = buf_z(&name);
+                code = gold_movements(cli, buf_view(&name), 0, INT64_MAX, on_job_movement, r);
+        }
+        list = view_get(liens.root, "liens");
+        for (size_t at = 0; code == 0 && view_next(list, &at, &one);) {
+                BUF_CLEANUP struct buf name = {0};
+                struct record *job;
+
+                view_text(view_get(one, "account"), &name);
+                job = gold_matches(words_text(r->w, "project"), view_get(one, "account"))
+                              ? record_of(r, one, buf_z(&name))
+                              : NULL;
+                if (job)
+                        job->reserved += view_integer(view_get(one, "amount"), 0);
+        }
+        return code;
+}
+
+static void record_print(const struct words *w, struct table *t, const struct record *r)
+{
+        table_text(t, str_of(r->job));
+        table_text(t, str_of(r->user));
+        table_text(t, str_of(r->account));
+        table_text(t, str_of(r->place));
+        table_text(t, r->reserved ? STR("Reserve") : r->refunded ? STR("Refund") : STR("Charge"));
+        gold_units(w, t, r->reserved);
+        gold_units(w, t, r->charged);
+        gold_units(w, t, r->refunded);
+        gold_date(t, r->first_ms, "");
+        gold_date(t, r->last_ms, "");
+}
+
+/* Compares with --user and --machine, which the first movement of a job has, and a refund may not have. */
+static bool is_wanted(const struct words *w, const struct record *r)
+{
+        const char *user = words_text(w, "user");
+        MEM_CLEANUP char *name = str_dupz(str_head(str_of(r->user), strcspn(r->user, "@")));
+
+        return (gold_matches_text(user, r->user) || gold_matches_text(user, name)) &&
+               gold_matches_text(words_text(w, "machine"), r->place);
+}
+
+static int glsjob(struct cli *cli, const struct words *w)
+{
+        static const struct table_column columns[] = {{.title = "JobId"},
+                                                      {.title = "User"},
+                                                      {.title = "Project"},
+                                                      {.title = "Machine"},
+                                                      {.title = "Stage"},
+                                                      {.title = "Reserved", .right = true},
+                                                      {.title = "Charge", .right = true},
+                                                      {.title = "Refunded", .right = true},
+                                                      {.title = "CreationTime"},
+                                                      {.title = "ModificationTime"}};
+        struct records r = {.w = w};
+        struct table t;
+        int code;
+
+        if (gold_table(w, &t, columns, 10) != 0)
+                return 1;
+        r.by_key = map_new();
+        r.end = &r.first;
+        code = read_records(cli, &r);
+        for (struct record *one = r.first, *next; one; one = next) {
+                next = one->next;
+                if (is_wanted(w, one))
+                        record_print(w, &t, one);
+                free(one->job);
+                free(one->account);
+                free(one->user);
+                free(one->place);
+                free(one);
+        }
+        map_free(r.by_key);
+        if (code == 0)
+                gold_table_print(cli, &t);
+        else
+                table_deinit(&t);
+        return code;
+}
+
 /* ---- tables */
 
 static const struct words_row statement_rows[] = {GOLD_ACCOUNT, GOLD_PROJECT, GOLD_TIMES,
                                                   GOLD_HOURS,   GOLD_COMMON,  {0}};
 static const struct words_row usage_rows[] = {GOLD_PROJECT, GOLD_TIMES, GOLD_HOURS, GOLD_COMMON, {0}};
+static const struct words_row job_rows[] = {
+        {"jobId", 'J', WORDS_VALUE, WORDS_ACTS, "NAME", NULL, "This job only."},
+        GOLD_PROJECT,
+        GOLD_USER,
+        GOLD_MACHINE,
+        GOLD_HOURS,
+        GOLD_LIST,
+        GOLD_COMMON,
+        {0}};
 static const struct words_row transaction_rows[] = {
         {"object", 'O', WORDS_VALUE, WORDS_ACTS, "NAME", NULL, "Of this: Job or Account."},
         {"action", 'A', WORDS_VALUE, WORDS_ACTS, "NAME", NULL,
@@ -360,3 +531,8 @@ const struct words_tool gold_glstxn = {.name = "glstxn",
                                        .line = "Lists movements of all accounts that you may see.",
                                        .rows = transaction_rows,
                                        .run = glstxn};
+const struct words_tool gold_glsjob = {.name = "glsjob",
+                                       .usage = "[OPTIONS] [[-J] JOB]",
+                                       .line = "Lists what is reserved and was charged for jobs.",
+                                       .rows = job_rows,
+                                       .run = glsjob};
