@@ -591,6 +591,15 @@ static const struct bank_quote *quote_of(struct core *c, const struct bank_accou
         return NULL;
 }
 
+/* Returns whether the ad has a BankQuote that can be the number of none. */
+static bool names_no_quote(struct core *c, const struct ad *ad)
+{
+        const struct expr *x = ad_find(ad, c->attr.BankQuote);
+        struct value v;
+
+        return x && !(expr_literal(x, &v) && v.type == VALUE_UNDEFINED) && quote_named(c, ad) == 0;
+}
+
 int billing_check_quote(struct core *c, struct str owner, const struct ad *ad, struct err *err)
 {
         uint64_t id = c->billing->on ? quote_named(c, ad) : 0;
@@ -599,6 +608,10 @@ int billing_check_quote(struct core *c, struct str owner, const struct ad *ad, s
         struct err why = {""};
         int r = 0;
 
+        if (c->billing->on && names_no_quote(c, ad))
+                r = err_set(
+                        err, -EINVAL,
+                        "BankQuote is not the number of a quote: drover bank quotes lists those there are");
         if (id) {
                 shares_resolve(c->shares, owner, charge_group(c, ad), &share, NULL);
                 a = payer(c, owner, ad, share, NULL);
@@ -907,11 +920,34 @@ static struct bank_order order_of(enum bank_op op, const struct request *r, uint
                 .op = op, .user = str_of(request_owner(r)), .place = place, .request = r->id, .fence = fence};
 }
 
-/* Makes liens for members that were given to a queue, all with the same needs. */
+/* Makes liens of this kind for the members. The bank was asked before: an amount that cannot be reserved
+ * after all is charged at the end as far as possible. */
+static void reserve_each(struct core *c, struct bank_order *o, const struct set *members)
+{
+        o->members = *members; /* borrowed */
+        if (bank_check(c->bank, o, c->now_ms, NULL) != 0)
+                o->amount = 0;
+        if (bank_check(c->bank, o, c->now_ms, NULL) == 0)
+                emit(c, o);
+}
+
+/* Returns the member of those that were given to a queue at once who may have the quote that they name: the
+ * one whose it is already, or else the first. */
+static uint32_t member_for_quote(const struct core *c, const struct event *e, uint64_t id)
+{
+        const struct bank_quote *q = bank_quote(c->bank, id);
+
+        return q && q->request == e->request && set_has(&e->members, q->member)
+                       ? q->member
+                       : (uint32_t)set_first(&e->members);
+}
+
+/* Makes liens for members that were given to a queue, all with the same needs. One of them at most is paid by
+ * the quote that they name. */
 static void reserve(struct core *c, const struct event *e)
 {
         struct request *r = request_find(c, e->request);
-        uint32_t first = (uint32_t)set_first(&e->members);
+        uint32_t first = (uint32_t)set_first(&e->members), quoted_member;
         const struct job *j = request_job(r, first);
         const struct part *p = request_part(r, first, NULL);
         const struct ad *job = p->job_template->ad;
@@ -923,6 +959,7 @@ static void reserve(struct core *c, const struct event *e)
         int64_t wall_ms = expected_ms(c, job);
         BUF_CLEANUP struct buf place = {0};
         const struct bank_quote *quote;
+        struct set one = {0}, others = {0};
         struct err why = {""};
         struct bank_order o;
         struct usage u;
@@ -934,26 +971,28 @@ static void reserve(struct core *c, const struct event *e)
         place_print(&place, j->queue);
         o = order_of(BANK_LIEN, r, e->fence, buf_view(&place));
         o.account = str_of(a->name);
-        o.members = e->members; /* borrowed */
         o.end_ms = c->now_ms + wall_ms;
         u = usage_expected(c, a, owner, job, j->queue, &need, stored, wall_ms);
-        if (set_count(&e->members) > 1 && quote_named(c, job))
-                err_set(&why, 0, "the quote is for one job, and %llu were given there at once",
-                        (unsigned long long)set_count(&e->members));
-        quote = set_count(&e->members) == 1 ? quote_of(c, a, &u, NULL, r, first, &why) : NULL;
+        quoted_member = member_for_quote(c, e, quote_named(c, job));
+        quote = quote_of(c, a, &u, NULL, r, quoted_member, &why);
+        set_add_all(&others, &e->members);
         if (quote) {
                 o.quote = quote->id;
                 o.amount = quoted(quote, wall_ms);
-        } else {
+                set_add(&one, quoted_member);
+                reserve_each(c, &o, &one);
+                err_set(&why, 0, "quote %llu is not used: it is for one job, and %llu.%u has it",
+                        (unsigned long long)o.quote, (unsigned long long)r->id, quoted_member);
+                set_remove(&others, quoted_member);
+                o.quote = 0;
+        }
+        if (set_count(&others) > 0) {
                 o.why = str_head(str_of(why.text), BANK_TEXT_MAX);
                 price(c, &u, &o.amount);
+                reserve_each(c, &o, &others);
         }
-        /* The bank was asked before. An amount that cannot be reserved after all is charged at the end as
-         * far as possible. */
-        if (bank_check(c->bank, &o, c->now_ms, NULL) != 0)
-                o.amount = 0;
-        if (bank_check(c->bank, &o, c->now_ms, NULL) == 0)
-                emit(c, &o);
+        set_deinit(&one);
+        set_deinit(&others);
 }
 
 void billing_after(struct core *c, const struct event *e)

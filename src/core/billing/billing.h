@@ -63,7 +63,8 @@ bool billing_suffices(struct core *c, struct job_class *const *classes, struct q
 /* Checks at submission that the owner has an account for jobs with this ad, with a balance. Returns 0, or
  * -EINVAL with err. */
 int billing_check_part(struct core *c, struct str owner, const struct ad *ad, struct err *err);
-/* Checks at submission that a quote that the ad names can be used by its owner, whatever the place. Returns
+/* Checks at submission, and when an edit names one, that a quote that the ad names can be used by its owner,
+ * whatever the place. Returns
  * 0, or -EINVAL with err. */
 int billing_check_quote(struct core *c, struct str owner, const struct ad *ad, struct err *err);
 

@@ -3,6 +3,7 @@
 #include "core/test_story.h"
 
 #include "bank/bank.h"
+#include "core/model/edit.h"
 
 #define AD "[Cpus = 4; TotalCpus = 4; Memory = 1000; Price = 3]"
 
@@ -481,6 +482,70 @@ static void test_a_quote_that_is_not_used_is_named(void **state)
         story_replays(s);
 }
 
+/* Of several jobs that name one quote and start in the same event one gets it; the others pay by the rates.
+ */
+static void test_a_quote_is_for_one_of_several_jobs(void **state)
+{
+        struct story *s = *state;
+        char id[24];
+
+        set_bank(s->core, (struct core_bank){.hold = true, .lien_ms = 100000}, "WallSeconds");
+        open_account(s, 500000);
+        snprintf(id, sizeof(id), "%llu",
+                 (unsigned long long)TELL(.op = BANK_QUOTE, .account = STR("physics"), .amount = 100,
+                                          .duration_ms = 100000, .end_ms = s->now + 5000, .cpus = 1));
+        set_bank(s->core, (struct core_bank){.hold = true, .lien_ms = 100000}, "WallSeconds * 20");
+        SUBMIT(3, "AcctGroup", "\"physics\"", "BankQuote", id);
+        story_offer(s, "n1", "[Cpus = 9; TotalCpus = 9; Memory = 9000]", 10);
+        assert_int_equal(bank_liens(core_bank(s->core)), 3);
+        assert_int_equal(physics(s)->held, 100 + 2 * 2000);
+        assert_int_equal(bank_lien_of(core_bank(s->core), 1, 0)->quote, strtoull(id, NULL, 10));
+        assert_int_equal(bank_lien_of(core_bank(s->core), 1, 1)->quote, 0);
+        assert_true(bank_quote(core_bank(s->core), strtoull(id, NULL, 10))->used);
+        story_replays(s);
+}
+
+static int edit_one(struct story *s, const char *name, const char *text, struct err *err)
+{
+        BUF_CLEANUP struct buf changes = {0};
+        struct core_command cmd = {.action = CORE_ACT_EDIT, .request = 1, .reason = STR("by ann")};
+        uint64_t n;
+
+        changes_add(&changes, str_of(name), false, str_of(text));
+        cmd.changes = buf_view(&changes);
+        return core_act(s->core, &cmd, &n, err);
+}
+
+/* What is no number of a quote is refused, at a submit and in an edit; an edit of something else is not. */
+static void test_a_bad_quote_is_refused(void **state)
+{
+        static const char *const bad[] = {"0", "-3", "\"7\"", "Cpus + 1", "false", "99", "error"};
+        struct story *s = *state;
+        struct err err = {""};
+        char id[24];
+
+        set_bank(s->core, (struct core_bank){.hold = true, .lien_ms = 100000}, "WallSeconds");
+        open_account(s, 5000);
+        SUBMIT(1, "AcctGroup", "\"physics\"", "BankQuote", "undefined");
+        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+                if (story_submit(s, 1,
+                                 (const char *const[]){"AcctGroup", "\"physics\"", "BankQuote", bad[i], NULL},
+                                 &err) >= 0)
+                        fail_msg("%s was taken", bad[i]);
+                assert_int_equal(edit_one(s, "BankQuote", bad[i], &err), CORE_INVALID);
+                assert_non_null(strstr(err.text, strcmp(bad[i], "99") == 0 ? "none of that number"
+                                                                           : "is not the number of a quote"));
+        }
+        snprintf(id, sizeof(id), "%llu", (unsigned long long)quoted_for(s, "physics", "bob@local"));
+        assert_int_equal(edit_one(s, "BankQuote", id, &err), CORE_INVALID);
+        snprintf(id, sizeof(id), "%llu", (unsigned long long)quoted_for(s, "physics", "ann@local"));
+        assert_int_equal(edit_one(s, "BankQuote", id, &err), 0);
+        story_wait(s, 6000); /* its time is over now; another attribute may still be changed */
+        assert_int_equal(edit_one(s, "BankQuote", id, &err), CORE_INVALID);
+        assert_int_equal(edit_one(s, "Rank", "2", &err), 0);
+        story_replays(s);
+}
+
 /* A quote is for one processor: a job that would cost more pays by the rates, whatever makes it cost more. */
 static void test_a_quote_is_for_what_was_asked(void **state)
 {
@@ -622,6 +687,8 @@ int main(void)
                 STORY(test_a_quote_is_the_price),
                 STORY(test_a_quote_outlives_attempts_that_cost_nothing),
                 STORY(test_a_quote_that_is_not_used_is_named),
+                STORY(test_a_quote_is_for_one_of_several_jobs),
+                STORY(test_a_bad_quote_is_refused),
                 STORY(test_a_quote_is_for_what_was_asked),
                 STORY(test_rates_by_place_and_account),
                 STORY(test_a_rate_without_a_value_holds),

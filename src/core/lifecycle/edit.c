@@ -111,9 +111,20 @@ struct trial {
         struct request *request;
         struct err *err;
         unsigned parts;
-        uint64_t steps; /* core_steps at the begin */
-        uint64_t kib;   /* memory of the new parts */
+        uint64_t steps;   /* core_steps at the begin */
+        uint64_t kib;     /* memory of the new parts */
+        bool names_quote; /* BankQuote is changed: another one may be used, or over, since the submit */
 };
+
+static bool changes_name(struct str changes, const char *name)
+{
+        struct submission_attribute a;
+
+        while (changes_next(&changes, &a))
+                if (str_ieqz(a.name, name))
+                        return true;
+        return false;
+}
 
 static int try_part(void *arg, const struct edit_step *step)
 {
@@ -149,6 +160,8 @@ static int try_part(void *arg, const struct edit_step *step)
                 e = charge_check_part(c, owner, part.job_template->ad, t->err);
         if (!e)
                 e = billing_check_part(c, owner, part.job_template->ad, t->err);
+        if (!e && t->names_quote)
+                e = billing_check_quote(c, owner, part.job_template->ad, t->err);
         if (!e)
                 e = reservations_check_part(c, owner, part.job_template, t->err);
         if (step->is_new)
@@ -160,7 +173,11 @@ static int try_part(void *arg, const struct edit_step *step)
 static int edit_try(struct core *c, struct request *r, const struct set *members, struct str changes,
                     struct err *err)
 {
-        struct trial t = {.core = c, .request = r, .err = err, .steps = core_steps(c)};
+        struct trial t = {.core = c,
+                          .request = r,
+                          .err = err,
+                          .steps = core_steps(c),
+                          .names_quote = changes_name(changes, "BankQuote")};
         const struct edits *e = request_cold(r)->edits;
         int result;
 
