@@ -184,6 +184,33 @@ def test_jobs_are_listed_and_have_no_records(gold):
     assert gold("glsjob", *seen) == one + two
 
 
+def test_the_shell(gold):
+    """Lines are the commands; what is wrong is named, and the lines behind it are run."""
+    assert gold("goldsh", "Project", "Create", "Name=p", "Description=a b") == "Successfully created 1 Project\nAuto-generated Account p\n"
+    said = gold("goldsh", stdin="""# the walk, in short
+Account Deposit Name=p Amount=1000
+project query Show:=Name,Description Quiet:=True
+Job Quote Project=p WallDuration=10 Guarantee:=True Description='for "May"'
+Quotation Query Show:=Amount,Description Quiet:=True Raw:=True
+Machine Create Name=colony Active=False OpSys=linux
+
+Machine Query Quiet:=True Raw:=True
+Job Reserve JobId=j Project=p WallDuration=5
+Job Charge JobId=j WallDuration=4
+Account Balance Name==p Total:=True Quiet:=True
+quit
+Project Create Name=never
+""")
+    assert said.splitlines() == ["Successfully deposited 1000 credits into account p", "p  a b", "Successfully quoted 10 credits", said.splitlines()[3], '10|for "May"',
+                                 "Successfully created 1 Machine", "colony|False||linux|", "Successfully reserved 5 credits for job j",
+                                 "Successfully charged job j for 4 credits", "1 reservations were removed", "996"]
+    said = gold("goldsh", code=1, stdin="Project\nCake Bake\nProject Query Name~p\nProject Query Weather==fair\nProject Query Active==x\nProject Query 'a\nMachine Delete Name=colony\n")
+    assert said == "Successfully deleted 1 Machine\n"
+    for part in ("OBJECT ACTION", "Cake Bake", "FIELD=VALUE", "Weather", "True or False", "not closed"):
+        assert part in said.err
+    assert gold("goldsh", "Project", "Delete", "Name=p", code=1).err and gold("goldsh", stdin="") == ""
+
+
 def test_projects_are_closed(gold):
     gold("gmkproject", "p")
     gold("gmkproject", "q")

@@ -17,7 +17,8 @@ extern const struct words_tool gold_gmkproject, gold_gchproject, gold_glsproject
         gold_glsalloc, gold_gchalloc, gold_gquote, gold_glsquote, gold_greserve, gold_glsres, gold_gchres,
         gold_grmres, gold_gcharge, gold_gchargejob, gold_grefund, gold_gstatement, gold_gusage, gold_glstxn,
         gold_grmproject, gold_grmaccount, gold_grmalloc, gold_gchquote, gold_grmquote, gold_glsjob,
-        gold_gmkjob, gold_gchjob, gold_grmjob, gold_gmkuser, gold_gchuser, gold_grmuser, gold_gchpasswd;
+        gold_gmkjob, gold_gchjob, gold_grmjob, gold_gmkuser, gold_gchuser, gold_grmuser, gold_gchpasswd,
+        gold_goldsh;
 
 /* Rows of options that many commands have. The last ones of a table: GOLD_COMMON, {0}. */
 #define GOLD_COMMON                                                                                          \
