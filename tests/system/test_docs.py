@@ -244,7 +244,7 @@ def test_slurm_look_alikes_are_installed(installed):
 
 def test_gold_look_alikes_are_installed(installed):
     names = [n for n in files_below(installed) if "/libexec/drover/gold/" in n]
-    assert len(names) == 30 and {"gbalance", "gcharge", "gchargejob", "gstatement"} <= {os.path.basename(n) for n in names}
+    assert len(names) == 44 and {"gbalance", "gcharge", "gchargejob", "gstatement"} <= {os.path.basename(n) for n in names}
     for name in names:
         out = subprocess.run([name, "--help"], stdout=subprocess.PIPE, text=True, check=True, timeout=90)
         assert out.stdout.startswith("Usage: " + os.path.basename(name))

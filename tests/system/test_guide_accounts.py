@@ -32,6 +32,8 @@ def test_the_guide(instance):
     assert "reserves the best place" in said[5] and "prefer = cost" in said[5]
     assert "ask for a deposit" in said[8] and "charge" in said[9]
     assert "the first machine" in said[10] and "colony is inactive" in said[10]
+    assert "left in May" in said[11] and "not needed any more" in said[12] and "canceled" in said[12]
+    assert instance.json("bank", "quotes")["quotes"] and "not needed any more" not in instance.cli("bank", "quotes")
     account = instance.json("bank", "balance", "physics")
     assert account["charged"] > 2 and account["held"] == 0
     assert "physics" in instance.read("bill.html") and "physics" in said[6]

@@ -169,6 +169,15 @@ def test_accounts_allocations_and_transactions(instance, port):
     assert maui("Modify", "Account", code="317", ProjectId="chem.x", Active="perhaps")
     assert maui("Modify", "Account", ProjectId="chem.x", Active="True") and maui("Delete", "Account", ProjectId="chem.x")
     assert maui("Delete", "Account", code="740", ProjectId="chem.x")
+    assert maui("Create", "ProjectUser", ProjectId="chem", UserId="eve", Role="owner") and maui("Create", "ProjectUser", ProjectId="chem", UserId="*@lab")
+    assert maui("Query", "ProjectUser") == [{"ProjectId": "chem", "UserId": "eve@local", "Role": "owner"}, {"ProjectId": "chem", "UserId": "*@lab", "Role": "user"}]
+    assert maui("Create", "ProjectUser", actor="eve", ProjectId="chem", UserId="bob", Role="manager") and maui("Delete", "ProjectUser", ProjectId="chem", UserId="bob")
+    assert maui("Query", "ProjectUser", ProjectId="chem", more=get("UserId") + where("Role", "owner", "NE")) == [{"UserId": "*@lab"}]
+    for code, options in (("444", {"actor": "zoe@lab", "UserId": "bob"}), ("742", {"actor": "zoe", "UserId": "bob"}), ("317", {"UserId": "bob", "Role": "god"}),
+                          ("314", {})):
+        assert maui("Create", "ProjectUser", code=code, ProjectId="chem", **options), options
+    for user in ("eve", "*@lab"):
+        assert maui("Delete", "ProjectUser", ProjectId="chem", UserId=user)
     start = int(time.time()) - 100
     maui("Create", "Allocation", ProjectId="chem", Amount=1000, StartTime=start, EndTime=start + 90000, CreditLimit=7, UserId="amy,bob@lab")
     maui("Create", "Allocation", ProjectId="chem", Amount=50)

@@ -240,6 +240,11 @@ static const struct member quote_named[] = {{"QuoteId", "quote", NUMBER, true}, 
 static const struct member user_changed[] = {
         {"UserId", "user", USER, true}, WHY, {"Active", "state", SWITCH, false}, END};
 static const struct member user_named[] = {{"UserId", "user", USER, true}, END};
+static const struct member membership[] = {ACCOUNT, {"UserId", "user", USERS, true}, END},
+                           membership_role[] = {ACCOUNT,
+                                                {"UserId", "user", USERS, true},
+                                                {"Role", "role", TEXT, true},
+                                                END};
 static const struct member lien_change[] = {{"ReservationId", "id", NUMBER, true},
                                             {"EndTime", "end_ms", MOMENT, false},
                                             {"Amount", "amount", NUMBER, false},
@@ -289,6 +294,10 @@ static const struct field account_done[] = {{"ProjectId", "name", HERE, TEXT},
                                             {"AccountId", "name", HERE, TEXT},
                                             {"Active", "closed", HERE, OPEN},
                                             END};
+static const struct field members[] = {{"ProjectId", "name", ABOVE, TEXT},
+                                       {"UserId", "user", HERE, PRINCIPAL},
+                                       {"Role", "role", HERE, TEXT},
+                                       END};
 static const struct field allocations[] = {
         {"AllocationId", "id", HERE, TEXT},    {"ProjectId", "name", ABOVE, TEXT},
         {"Amount", "amount", HERE, TEXT},      {"Reserved", "held", HERE, TEXT},
@@ -408,6 +417,16 @@ static const struct mapping mappings[] = {
         {"Query", "Project", HTTP_GET, "/v1/bank/accounts/{name}", NULL, NULL, account_named, "ProjectId",
          "Project", NULL, accounts},
         {"Query", "Project", HTTP_GET, "/v1/bank", NULL, NULL, none, NULL, "Project", "accounts", accounts},
+        {"Create", "ProjectUser", ORDERS, OP("member"), membership_role, NULL, "ProjectUser", NULL,
+         account_done, "account"},
+        {"Create", "ProjectUser", ORDERS, "{\"op\":\"member\",\"role\":\"user\"", "}", membership, NULL,
+         "ProjectUser", NULL, account_done, "account"},
+        {"Delete", "ProjectUser", ORDERS, "{\"op\":\"member\",\"role\":\"none\"", "}", membership, NULL,
+         "ProjectUser", NULL, account_done, "account"},
+        {"Query", "ProjectUser", HTTP_GET, "/v1/bank/accounts/{name}", NULL, NULL, account_named, "ProjectId",
+         "ProjectUser", NULL, members, NULL, "members"},
+        {"Query", "ProjectUser", HTTP_GET, "/v1/bank", NULL, NULL, none, NULL, "ProjectUser", "accounts",
+         members, NULL, "members"},
         {"Query", "Allocation", HTTP_GET, "/v1/bank/accounts/{name}", NULL, NULL, account_named, "ProjectId",
          "Allocation", NULL, allocations, NULL, "allocations"},
         {"Query", "Allocation", HTTP_GET, "/v1/bank", NULL, NULL, none, NULL, "Allocation", "accounts",
