@@ -206,6 +206,22 @@ def test_accounts_allocations_and_transactions(instance, port):
     assert maui("Modify", "Reservation", actor="eve", code="742", ReservationId=lien["ReservationId"], EndTime=start + 80000)
 
 
+def test_more_transactions_than_one_answer_has(instance, port):
+    """All of them or a failure, never a part: sums would be wrong."""
+    maui = Client(port, KEY, name="maui")
+    instance.cli("bank", "account", "chem", "--new")
+    instance.cli("bank", "deposit", "chem", "1000000")
+    one = request("Charge", "Job", "root", JobId="j", ProjectId="chem", Charge=1)[len("<Body>"):-len("</Body>")]
+    body = "<Body>" + one * 32 + "</Body>"
+    for _ in range(312):
+        maui.post(envelope(body, maui.sign(body)))
+    assert maui("Query", "Transaction", ProjectId="chem", more=get("Count:TransactionId", "Sum:Amount", "GroupBy:Action")) == [
+        {"TransactionId": "9984", "Amount": "-9984", "Action": "charge"}, {"TransactionId": "1", "Amount": "1000000", "Action": "deposit"}]
+    maui.post(envelope(body, maui.sign(body)))
+    assert "more elements" in maui("Query", "Transaction", ProjectId="chem", code="720")
+    assert maui("Query", "Transaction", ProjectId="chem", EndTime=1) == []
+
+
 def test_quotes_allocations_and_users_are_changed(instance, port):
     """Each with the role that the bank asks for; an allocation keeps what is not named."""
     maui = Client(port, KEY, name="maui")
