@@ -288,6 +288,8 @@ def test_keywords_of_datasets_and_sums_are_counted(instance):
                    '<input URL="filelist:list" nFiles="all"/></job>')
     instance.cli("submit", "--hold", "job.xml")
     counts = {g["keyword"]: (g["requests"], g["jobs"]) for g in instance.json("stats", "--by", "keyword")["groups"]}
+    group, = instance.json("stats", "--by", "user")["groups"]
+    assert group["requests"] == instance.json("stats", "--by", "month")["groups"][0]["requests"] == 2 and group["jobs"] == 3, group
     assert counts == {"dataset": (1, 2), "files_per_hour": (2, 3), "sums:maxFilesPerProcess": (1, 1), "sums:input.nFiles": (1, 1)}, counts
 
 

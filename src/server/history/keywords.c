@@ -110,6 +110,7 @@ static void month_print(struct buf *out, int64_t at_ms)
         buf_printf(out, "%04d-%02d", (tm.tm_year + 1900) % 10000, tm.tm_mon + 1);
 }
 
+/* name empty and a NULL: the request itself. */
 static void count(struct keywords *k, const struct submission *s, struct str name,
                   const struct submission_attribute *a, uint64_t jobs)
 {
@@ -118,7 +119,7 @@ static void count(struct keywords *k, const struct submission *s, struct str nam
 
         month_print(&key, s->at_ms);
         buf_printf(&key, "\x1f" STR_FMT "\x1f" STR_FMT, STR_ARG(s->owner), STR_ARG(name));
-        if (preset_is_attribute(a->name) && a->text.n > 2 && a->text.n <= 66)
+        if (a && preset_is_attribute(a->name) && a->text.n > 2 && a->text.n <= 66)
                 buf_printf(&key, "=" STR_FMT, (int)(a->text.n - 2), a->text.p + 1);
         if (buf_check(&key) != 0 || memchr(key.p, 0, key.n))
                 return;
@@ -134,6 +135,7 @@ struct adding {
         const struct submission *s;
         struct map *seen; /* a keyword of several parts counts once */
         uint64_t jobs;
+        bool counted; /* some keyword was */
 };
 
 static void add(struct adding *x, struct str name, const struct submission_attribute *a)
@@ -144,8 +146,10 @@ static void add(struct adding *x, struct str name, const struct submission_attri
                 return;
         memcpy(z, name.p, name.n);
         z[name.n] = 0;
-        if (presets_record(x->presets, x->s->owner, z))
-                count(x->k, x->s, name, a, x->jobs);
+        if (!presets_record(x->presets, x->s->owner, z))
+                return;
+        x->counted = true;
+        count(x->k, x->s, name, a, x->jobs);
 }
 
 /* Adds the words of SubmitKeywords, or SumsKeywords: those that there are, since a user may write anything.
@@ -187,6 +191,8 @@ void keywords_add(struct keywords *k, const struct config_presets *p, const stru
                         else if (str_ieqz(a->name, "SumsKeywords"))
                                 add_words(&x, a, true);
                 }
+        if (x.counted)
+                count(k, s, STR_NONE, NULL, jobs);
         map_free(x.seen);
 }
 
@@ -212,9 +218,12 @@ void keywords_pack(const struct keywords *k, struct buf *out)
 static bool key_ok(struct str key)
 {
         struct str month, owner;
+        size_t rest;
 
-        return str_cut(&key, '\x1f', &month) && month.n == MONTH_BYTES && str_cut(&key, '\x1f', &owner) &&
-               key.n > 0 && !memchr(key.p, 0, key.n);
+        if (!str_cut(&key, '\x1f', &month) || month.n != MONTH_BYTES)
+                return false;
+        rest = key.n;
+        return str_cut(&key, '\x1f', &owner) && owner.n < rest && !memchr(key.p, 0, key.n);
 }
 
 int keywords_unpack(struct keywords *k, struct str record, struct err *err)

@@ -1,10 +1,10 @@
 /* keywords: counts which keywords of the submit language requests have had, by month and owner.
  *
- * A keyword counts once for a request, with the request's jobs; a preset counts with its name
- * (job_policy=night), a part of a SUMS description as sums:filesPerHour. Keywords that leave no attribute, as
- * files_per_job, and those of SUMS come as words in the attributes SubmitKeywords and SumsKeywords. Kept in
- * one blob that is written every ten minutes and when the server stops, so a crash may lose the counts of ten
- * minutes. Core thread.
+ * A keyword counts once for a request, with the request's jobs, and the request itself as the empty keyword;
+ * a preset counts with its name (job_policy=night), a part of a SUMS description as sums:filesPerHour.
+ * Keywords that leave no attribute, as files_per_job, and those of SUMS come as words in the attributes
+ * SubmitKeywords and SumsKeywords. Kept in one blob that is written every ten minutes and when the server
+ * stops, so a crash may lose the counts of ten minutes. Core thread.
  */
 #pragma once
 #include <stdbool.h>
@@ -30,7 +30,7 @@ int keywords_unpack(struct keywords *k, struct str record, struct err *err);
 uint64_t keywords_changes(const struct keywords *k); /* number of changes so far */
 
 struct keyword_count {
-        struct str month, owner, keyword; /* month: "2026-11" */
+        struct str month, owner, keyword; /* month: "2026-11"; keyword empty: requests with any */
         uint64_t requests, jobs;
 };
 /* Calls fn for each count of the months from the one of from_ms to that of to_ms (Unix), in no particular

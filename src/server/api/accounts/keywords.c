@@ -32,6 +32,8 @@ static void on_count(void *arg, const struct keyword_count *k)
         struct summing *x = arg;
         size_t at;
 
+        if ((k->keyword.n > 0) != x->by[BY_KEYWORD]) /* without keywords each request counts once */
+                return;
         if (!call_may(x->call, k->owner) || (x->owner.n && !call_owner_is(k->owner, x->owner)))
                 return;
         for (int i = 0; i < BYS; i++)
