@@ -350,3 +350,25 @@ int catalog_about(struct catalog *c, struct catalog_about *ret, struct err *err)
 {
         return c->ops->about(c, ret, err);
 }
+
+static int on_any_file(void *arg, const struct catalog_file *file)
+{
+        (void)arg, (void)file;
+        return 0;
+}
+
+static int on_any_dataset(void *arg, const struct catalog_dataset *d)
+{
+        (void)arg, (void)d;
+        return 0;
+}
+
+int catalog_check(struct catalog *c, struct err *err)
+{
+        struct catalog_found found;
+        int r = c->ops->check ? c->ops->check(c, err) : 0;
+
+        if (r == 0)
+                r = catalog_find(c, &(struct catalog_find){.meta = true}, on_any_file, NULL, &found, err);
+        return r == 0 ? catalog_datasets(c, STR_NONE, on_any_dataset, NULL, err) : r;
+}

@@ -136,6 +136,9 @@ struct catalog_about {
         uint64_t files, keys, datasets;
 };
 int catalog_about(struct catalog *c, struct catalog_about *ret, struct err *err);
+/* Reads all that the catalog has, some seconds for a million files. Returns 0; CATALOG_CORRUPT or -errno with
+ * err. */
+int catalog_check(struct catalog *c, struct err *err);
 
 /* ---- a log of the changes
  *

@@ -34,6 +34,8 @@ struct catalog_ops {
         int (*datasets)(struct catalog *c, struct str after, catalog_dataset_fn *fn, void *arg,
                         struct err *err);
         int (*about)(struct catalog *c, struct catalog_about *ret, struct err *err);
+        /* Checks what no query reads. NULL: there is nothing of the kind. */
+        int (*check)(struct catalog *c, struct err *err);
         /* ---- writing; NULL: the catalog is read-only */
         int (*put)(struct catalog *c, const struct catalog_file *files, size_t count,
                    const struct catalog_put *how, struct catalog_counts *ret, struct err *err);

@@ -361,6 +361,22 @@ static int about(struct catalog *c, struct catalog_about *ret, struct err *err)
         return r == 1 ? 0 : r;
 }
 
+static int check(struct catalog *c, struct err *err)
+{
+        struct db *q = (struct db *)c;
+        sqlite3_stmt *st = NULL;
+        int rc = sqlite3_prepare_v2(q->db, "PRAGMA integrity_check(1)", -1, &st, NULL), r = 0;
+
+        if (rc == SQLITE_OK)
+                rc = sqlite3_step(st);
+        if (rc != SQLITE_ROW)
+                r = db_fail(q, rc, err);
+        else if (!str_eqz(db_column(st, 0), "ok"))
+                r = db_corrupt(q, "its pages contradict each other", err);
+        sqlite3_finalize(st);
+        return r;
+}
+
 /* In WAL mode, NORMAL loses the last commits in a power cut, but never damages the file. */
 static int set_logged(struct catalog *c, bool logged, struct err *err)
 {
@@ -377,6 +393,7 @@ const struct catalog_ops catalog_sqlite = {
         .get = db_get,
         .datasets = db_datasets,
         .about = about,
+        .check = check,
         .put = db_put,
         .remove = db_remove,
         .dataset_put = db_dataset_put,

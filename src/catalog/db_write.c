@@ -375,7 +375,7 @@ int db_remove(struct catalog *c, const struct str *names, size_t count, struct s
 
 /* ---- datasets */
 
-static int list_files(struct batch *b, const struct catalog_dataset *d, struct buf *out)
+static int list_files(struct batch *b, const struct catalog_dataset *d, struct buf *out, uint64_t *ret_count)
 {
         struct file_row *row = mem_new(struct file_row);
         struct set files = {0};
@@ -392,6 +392,7 @@ static int list_files(struct batch *b, const struct catalog_dataset *d, struct b
                         r = 0;
                 }
         }
+        *ret_count = set_count(&files);
         set_pack(out, &files);
         set_deinit(&files);
         row_free(row);
@@ -414,14 +415,14 @@ int db_dataset_put(struct catalog *c, const struct catalog_dataset *d, struct er
         struct db *q = (struct db *)c;
         BUF_CLEANUP struct buf files = {0};
         sqlite3_stmt *st = q->st[ST_DATASET_PUT];
-        uint64_t next = q->next;
+        uint64_t next = q->next, count = 0;
         struct batch b;
         int r = batch_begin(&b, q, err);
 
         if (r == 0)
                 r = count_datasets(&b);
         if (r == 0 && d->file_count)
-                r = list_files(&b, d, &files);
+                r = list_files(&b, d, &files, &count);
         if (r == 0) {
                 db_bind(st, 1, d->name);
                 db_bind(st, 2, d->owner);
@@ -432,7 +433,7 @@ int db_dataset_put(struct catalog *c, const struct catalog_dataset *d, struct er
                         db_bind(st, 3, d->query);
                         sqlite3_bind_null(st, 4);
                 }
-                sqlite3_bind_int64(st, 5, (sqlite3_int64)d->file_count);
+                sqlite3_bind_int64(st, 5, (sqlite3_int64)count);
                 r = db_run(q, ST_DATASET_PUT, err);
                 sqlite3_clear_bindings(st);
         }

@@ -524,6 +524,7 @@ static void damage(void **state)
         if (!on_disk)
                 return;
         put_many(p, 0, 10000);
+        assert_int_equal(catalog_check(p->catalog, &p->err), 0);
         catalog_close(p->catalog);
         p->catalog = NULL;
         assert_int_equal(stat(path, &st), 0);
@@ -531,6 +532,7 @@ static void damage(void **state)
                 write_over(path, at, "\x5a\xa5\x5a\xa5", 4);
         r = catalog_open(buf_z(&p->address), &p->catalog, &p->err);
         if (r == 0) {
+                assert_int_equal(catalog_check(p->catalog, &p->err), CATALOG_CORRUPT);
                 r = catalog_find(p->catalog, &(struct catalog_find){.query = STR("run>=0")}, on_name, &b,
                                  &found, &p->err);
                 catalog_close(p->catalog);

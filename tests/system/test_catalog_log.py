@@ -172,15 +172,73 @@ def test_the_file_is_made_again(instance, database, harm):
     assert len(moved) == (harm == "damaged")
 
 
+def overwrite_pages(path, first, last):
+    """Every second page of this part of the file, with other bytes."""
+    with open(path, "r+b") as f:
+        size = f.seek(0, os.SEEK_END) // 4096
+        for page in range(int(size * first), int(size * last), 2):
+            f.seek(page * 4096 + 100)
+            f.write(b"\x5a\xa5" * 500)
+
+
+def many(instance, count, turn, pad=""):
+    rows = [{"name": f"f{i:05}", "metadata": {"turn": turn}, "replicas": [{"url": f"file:/{pad}/{i}"}]} for i in range(count)]
+    instance.write("files.json", json.dumps(rows))
+    instance.cli("catalog", "import", f"{instance.work}/files.json", "--replace")
+
+
+def test_a_file_that_is_damaged_in_part(instance, database):
+    """It opens, and what reads the damaged part is told to try again; then it is whole. A second time it is not made again."""
+    instance.store = database.new_address()
+    db = os.path.join(instance.dir, "catalog.db")
+    instance.server()
+    many(instance, 20000, 1)
+    instance.kill_server(signal.SIGTERM)
+    overwrite_pages(db, 0.5, 1)
+    server = instance.server()
+
+    def count():
+        return instance.cli("catalog", "query", "turn=1", "--count", code=None)
+    first = count()
+    if first.code != 0:
+        assert "is made again from its log now: try again" in first.err, first.err
+    for n in (0, 9999, 19999):
+        said = instance.cli("catalog", "show", f"f{n:05}", code=None)
+        assert said.code == 0 or "try again" in said.err, said.err
+    wait_until(lambda: "20000" in count().out)
+    assert instance.json("catalog", "show", "f19999")["metadata"] == {"turn": 1}
+    assert server.output().count("is damaged, and is made again from its log") == 1
+    assert len([n for n in os.listdir(instance.dir) if n.startswith("catalog.db.aside-")]) == 1
+
+
+def test_a_damaged_file_is_no_base(instance, database):
+    """Its server goes on writing: the log does not begin anew with what is damaged, and everything is there afterwards."""
+    instance.store = database.new_address()
+    pad = "x" * 600
+    instance.server()
+    many(instance, 10000, 0, pad)
+    instance.kill_server(signal.SIGTERM)
+    overwrite_pages(os.path.join(instance.dir, "catalog.db"), 0.3, 0.5)
+    server = instance.server()
+    for turn in range(1, 16):
+        rows = [{"name": f"g{i:05}", "metadata": {"turn": turn}, "replicas": [{"url": f"file:/{pad}/{i}"}]} for i in range(10000)]
+        instance.write("files.json", json.dumps(rows))
+        while instance.cli("catalog", "import", f"{instance.work}/files.json", "--replace", code=None).code != 0:
+            assert server.output().count("is made again from its log") == 1, server.output()
+    said = server.output()
+    assert "is made again from its log" in said and said.count("begins with a copy of it") <= 1, said
+    assert instance.json("catalog", "query", "turn=15", "--count")["count"] == 10000
+    assert instance.json("catalog", "query", "turn=0", "--count")["count"] == 10000
+    assert instance.json("catalog", "show", "f04000")["metadata"] == {"turn": 0}
+
+
 def test_the_log_begins_anew(instance, database):
     """When it is much larger than the catalog, which has the same afterwards, and so has what is made from it."""
     instance.store = database.new_address()
     server = instance.server()
     pad = "x" * 600
     for turn in range(14):
-        rows = [{"name": f"f{i:05}", "metadata": {"turn": turn}, "replicas": [{"url": f"file:/{pad}/{i}"}]} for i in range(10000)]
-        instance.write("files.json", json.dumps(rows))
-        instance.cli("catalog", "import", f"{instance.work}/files.json", "--replace")
+        many(instance, 10000, turn, pad)
     told = [line for line in server.output().splitlines() if "the log of the catalog begins with a copy of it" in line]
     assert len(told) == 2 and "change=1 " in told[0], told
     instance.kill_server(signal.SIGKILL)

@@ -34,6 +34,8 @@ struct catalog_log {
 
         /* catalog thread: of the log since its base; the bytes since the catalog was opened */
         uint64_t changes, bytes;
+        bool damaged;    /* the file is not to be used any more */
+        bool made_again; /* since the start; a second time the cause is not the file */
 };
 
 struct base {
@@ -297,6 +299,21 @@ static int begin_log(struct server *s, const struct base *base, struct err *err)
         return r;
 }
 
+static int check_copy(const char *path, struct err *err)
+{
+        BUF_CLEANUP struct buf address = {0};
+        struct catalog *copy;
+        int r;
+
+        buf_printf(&address, "sqlite:%s", path);
+        r = catalog_open(buf_z(&address), &copy, err);
+        if (r == 0) {
+                r = catalog_check(copy, err);
+                catalog_close(copy);
+        }
+        return r;
+}
+
 /* Makes the log begin with a copy of the catalog as it is. */
 static int put_base(struct server *s, struct err *err)
 {
@@ -310,6 +327,11 @@ static int put_base(struct server *s, struct err *err)
         r = store_copy(s->paths.catalog, buf_z(&copy), err);
         if (r != 0)
                 return from_store(r);
+        r = check_copy(buf_z(&copy), err);
+        if (r != 0) {
+                unlink(buf_z(&copy));
+                return r;
+        }
         fd = open(buf_z(&copy), O_RDONLY | O_CLOEXEC);
         r = fd < 0 ? err_set(err, -errno, "cannot open %s: %s", buf_z(&copy), strerror(errno)) : 0;
         if (r == 0)
@@ -371,7 +393,8 @@ static void put_aside(struct server *s, bool keep)
                         unlink(buf_z(&from));
         }
         if (keep)
-                log_warn("msg=\"this server's own catalog is not that of the queue, and was moved away\" "
+                log_warn("msg=\"this server's own catalog is not that of the queue, or is damaged, and was "
+                         "moved away\" "
                          "file=\"%s.aside-%lld\"",
                          s->paths.catalog, (long long)now);
 }
@@ -475,8 +498,8 @@ static int apply_log(struct server *s, const struct base *base, struct err *err)
 /* Opens the file, and brings it to the end of the log, or makes it from the log. */
 static int open_by_log(struct server *s, const struct base *base, struct err *err)
 {
-        bool keep = true; /* a file whose content is not in the log */
-        int r = open_file(s, err);
+        bool keep = true; /* a file whose content is not in the log, or that somebody may want to look at */
+        int r = s->catalog_log->damaged ? CATALOG_CORRUPT : open_file(s, err);
 
         if (r == 0) {
                 struct catalog_about about = {0};
@@ -495,7 +518,11 @@ static int open_by_log(struct server *s, const struct base *base, struct err *er
         if (r != CATALOG_CORRUPT)
                 return r;
         r = restore(s, base, keep, err);
-        return r == 0 ? apply_log(s, base, err) : r;
+        if (r == 0)
+                r = apply_log(s, base, err);
+        if (r == 0)
+                s->catalog_log->damaged = false;
+        return r;
 }
 
 /* Opens the catalog of a server whose store outlives it. */
@@ -535,22 +562,41 @@ static bool is_logged(const struct server *s)
         return s->config.mirror.peer || config_postgres(&s->config);
 }
 
+bool catalog_log_distrust(struct server *s)
+{
+        struct catalog_log *l = s->catalog_log;
+        struct base base;
+
+        if (!is_logged(s) || l->made_again || read_base(s, &base, NULL) != 0 || !base.pieces)
+                return false;
+        log_error("msg=\"the catalog of files is damaged, and is made again from its log\" file=\"%s\"",
+                  s->paths.catalog);
+        l->damaged = l->made_again = true;
+        close_file(s);
+        return true;
+}
+
+static void renew_base(struct server *s)
+{
+        struct err err = {0};
+        int r = put_base(s, &err);
+
+        if (r == 0 || (r == CATALOG_CORRUPT && catalog_log_distrust(s)))
+                return;
+        log_warn("msg=\"the log of the catalog cannot begin anew\" error=\"%s\"", LOG_TEXT(str_of(err.text)));
+        s->catalog_log->changes = s->catalog_log->bytes = 0; /* it is tried later */
+}
+
 int catalog_log_open(struct server *s, struct err *err)
 {
         int r;
 
         if (s->catalog && catalog_is_behind(s->catalog))
                 close_file(s);
-        if (s->catalog) {
-                struct err why = {0};
-
-                if (is_logged(s) && is_due(s) && put_base(s, &why) != 0) {
-                        log_warn("msg=\"the log of the catalog cannot begin anew\" error=\"%s\"",
-                                 LOG_TEXT(str_of(why.text)));
-                        s->catalog_log->changes = s->catalog_log->bytes = 0; /* it is tried later */
-                }
+        if (s->catalog && is_logged(s) && is_due(s))
+                renew_base(s);
+        if (s->catalog)
                 return 0;
-        }
         r = is_logged(s) ? open_logged(s, err) : open_alone(s, err);
         if (r != 0 && s->catalog)
                 close_file(s);

@@ -12,6 +12,9 @@
  * with another base. A base counts once catalog/from names it, which is written together with the removal of
  * what it replaces.
  *
+ * A file that turns out to be damaged is made again from the log at the next call; and a copy is read as a
+ * whole before it becomes a base.
+ *
  * Elsewhere the catalog is the file alone, and what an earlier setting left of a log is removed. */
 #pragma once
 #include "server/loop/server.h"
@@ -27,5 +30,8 @@ void catalog_log_start(struct server *s);
 /* Catalog thread: opens the catalog at the first call, as far as the log goes. Returns 0; or the error of
  * catalog_open or of the store with err. */
 int catalog_log_open(struct server *s, struct err *err);
+/* Catalog thread: a call has failed with CATALOG_CORRUPT. Returns whether the next call will make the catalog
+ * again from the log. */
+bool catalog_log_distrust(struct server *s);
 /* Catalog thread: returns whether the disk has room for more, beside what the server's log needs. */
 bool catalog_log_has_room(struct server *s);

@@ -452,6 +452,7 @@ static void into_catalog(struct server *s, struct task *t)
         struct registration *g = (struct registration *)t;
         struct files files = {0};
         struct err err = {0};
+        int r;
 
         for (const struct entry *e = g->entries; e; e = e->next) {
                 size_t before = files.count;
@@ -462,7 +463,10 @@ static void into_catalog(struct server *s, struct task *t)
                                  e->name);
                 }
         }
-        g->again = put_files(s, &files, &err) != 0;
+        r = put_files(s, &files, &err);
+        g->again = r != 0;
+        if (r == CATALOG_CORRUPT)
+                catalog_log_distrust(s);
         if (g->again)
                 log_warn("msg=\"outputs are not in the catalog yet\" files=%zu why=\"%s\"", files.count,
                          LOG_TEXT(str_of(err.text)));

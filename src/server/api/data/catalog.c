@@ -27,6 +27,14 @@ static void fail_call(struct call *c, int r, const struct err *err)
         case CATALOG_FULL:
                 call_fail(c, 503, "disk_full", "the server's disk is full: try again later");
                 break;
+        case CATALOG_CORRUPT:
+                if (catalog_log_distrust(c->server))
+                        call_fail(c, 503, "catalog_damaged",
+                                  "%s is damaged, and is made again from its log now: try again",
+                                  c->server->paths.catalog);
+                else
+                        call_fail_err(c, 500, "catalog", err);
+                break;
         default: call_fail_err(c, 500, "catalog", err); break;
         }
 }
