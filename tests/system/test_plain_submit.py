@@ -1,5 +1,6 @@
 """Submits as somebody writes them by hand: a submit file as it is, JSON without quotes within quotes, no uuid. And probes."""
 import json
+import os
 import ssl
 import urllib.error
 import urllib.request
@@ -169,12 +170,77 @@ def test_descriptions_of_sums_and_rdl(instance):
         assert error["code"] == "bad_submit_file" and why in error["message"], (text, error)
 
 
+def test_outputs_of_descriptions(instance):
+    """There is no submit folder: outputs have their names in what drover get fetches, and a destination elsewhere is told."""
+    instance.up()
+    catalog(instance, production="P1")
+    text = SUMS.replace("cat $FILELIST | xargs cat", "mkdir res; echo r > res/y.$JOBINDEX").replace(
+        "<input URL", '<output fromScratch="res/y.$JOBINDEX" toURL="file:./res/y.$JOBINDEX"/>\n  <input URL')
+    answer = post(instance, text)
+    instance.wait(answer["id"])
+    instance.cli("get", str(answer["id"]), "-o", "got")
+    assert instance.read("got/said.0") == "" and instance.read("got/res/y.0") == "r\n"
+    told = post(instance, SUMS.replace("file:./said", "file:/data/said"), "?dry_run=1", status=200)["warnings"]
+    assert "the server keeps the outputs until drover get fetches them" in told[0], told
+    # What one request writes, another can read in a store only.
+    flow = RDL.replace("{ID: second, taskRef: two, nProcesses: 1}", "{ID: second, taskRef: two, datasetRef: first, resourceRef: each}").replace(
+        "{ID: one, ", '{ID: one, output: {fromScratch: r, toURL: "file:/data/r.$JOBINDEX"}, ')
+    for one in (flow, flow.replace("catalog:?production=P1", "file:/etc/passwd")):
+        error = post(instance, one, status=400)["error"]["message"]
+        assert "there is no submit folder here to have them in" in error, error
+    there = flow.replace("file:/data/r.", "https://store.example/r.")
+    assert post(instance, there, "?dry_run=1", status=200)["jobs"] == 12
+
+
+def test_files_that_are_named(instance):
+    """Without a query of the catalog, the names are sent with the request, too."""
+    instance.up()
+    instance.write("a", "of a\n")
+    for url in (f"file:{instance.work}/a", "file:/etc/passwd"):
+        text = SUMS.replace("catalog:?production=P1,n=>2", url)
+        assert post(instance, text, "?dry_run=1", status=200)["jobs"] == 1
+        answer = post(instance, text)
+        instance.wait(answer["id"])
+    answer = instance.call("POST", "/v1/requests", SUMS.replace("catalog:?production=P1,n=>2", "file:/etc/passwd").encode(),
+                           headers={"Content-Type": "application/xml"})
+    assert answer[0] == 201, answer
+    many = SUMS.replace('name="mine"', 'name="mine" nProcesses="99999999"').replace('<input URL="catalog:?production=P1,n=>2" nFiles="all"/>', "")
+    assert "description:2: <job> has more than" in post(instance, many, status=400)["error"]["message"]
+
+
+def test_a_text_that_comes_again(instance):
+    """It is the same request under its uuid, although the query would find another file by now; another text is another request."""
+    instance.server()
+    catalog(instance)
+    own, text = str(uuid.uuid4()), "executable = /bin/true\narguments = $RANDOM_INTEGER(1, 1000000)\ndataset = catalog:n<100\nqueue\n"
+    first = post(instance, text, f"?uuid={own}")
+    instance.cli("catalog", "add", "more", "--url", "file:/data/more", "--meta", "n=50")
+    again = post(instance, text, f"?uuid={own}", status=200)
+    assert again["id"] == first["id"] and again["existing"] and again["jobs"] == 6
+    assert post(instance, text + "# more\n", f"?uuid={own}", status=409)["error"]["code"] == "uuid_used"
+    assert post(instance, text)["jobs"] == 7
+
+
+def test_refused_texts_leave_nothing(instance):
+    """Neither in the spool, nor of what their user may upload."""
+    instance.server()
+    catalog(instance)
+    text = "executable = /bin/true\ndataset = catalog:\njob_policy = none_such\nqueue\n"
+
+    def spooled():
+        return sum(len(files) for _, _, files in os.walk(os.path.join(instance.dir, "spool")))
+    before = spooled()
+    for _ in range(5):
+        assert "none_such" in post(instance, text, status=400)["error"]["message"]
+    assert spooled() == before
+
+
 def test_descriptions_that_are_too_much(shared):
     """Depth, entities of entities, aliases of aliases, and requests that read what others write, times thousands."""
     entities = "".join(f'<!ENTITY a{i} "{f"&a{i - 1};" * 10}">' for i in range(1, 10))
     aliases = "".join(f"  a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 12))
     chain = "".join(f"    - {{ID: q{i}, taskRef: one, datasetRef: q{i - 1}, resourceRef: each}}\n" for i in range(1, 600))
-    outputs = ",".join(f'{{fromScratch: a{k}, toURL: "file:/data/a{k}.$JOBINDEX"}}' for k in range(300))
+    outputs = ",".join(f'{{fromScratch: a{k}, toURL: "https://store.example/a{k}.$JOBINDEX"}}' for k in range(300))
     for text, why in (("<a>" * 20000, "nested too deep"), ("AbstractRequest: " + "[" * 30000, "nested more than 64 deep"),
                       (f'<?xml version="1.0"?><!DOCTYPE job [<!ENTITY a0 "x">{entities}]><job><command>&a9;</command></job>', "made of others"),
                       ('<?xml version="1.0"?><!DOCTYPE job [<!ENTITY a SYSTEM "file:///etc/passwd">]><job><command>&a;</command></job>',

@@ -213,6 +213,13 @@ uint64_t submission_digest(const struct submission *s)
         return digest ? digest : 1;
 }
 
+uint64_t submission_digest_text(struct str text)
+{
+        uint64_t digest = digest_str(text);
+
+        return digest ? digest : 1;
+}
+
 static uint64_t count_rows(struct str items)
 {
         uint64_t n = 0;

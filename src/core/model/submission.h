@@ -94,6 +94,8 @@ uint32_t submission_kib(const struct submission *s);
 /* Returns a digest of the requested jobs, never 0: of parts, files and `hold`, but not of the terms of a
  * delegation. The order of attributes and of files does not matter. */
 uint64_t submission_digest(const struct submission *s);
+/* The same for a submit whose client sent a text, which the server has read: of the text. */
+uint64_t submission_digest_text(struct str text);
 
 /* Checks limits, counts, and that row counts agree with the items. Returns 0; -EINVAL or -E2BIG with err. */
 int submission_check(const struct submission *s, struct err *err);

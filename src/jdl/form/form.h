@@ -72,6 +72,7 @@ struct form_world {
         const char *const
                 *environment; /* all variables, NAME=value, NULL at the end; NULL: cannot be listed */
         const char *cwd;      /* absolute: initialdir's default */
+        bool no_folder;       /* there is no submit folder: cwd is "/", and the server keeps the outputs */
         int64_t now_s;
         uint64_t random; /* seed for $RANDOM_CHOICE */
 };

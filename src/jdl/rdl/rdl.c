@@ -796,6 +796,11 @@ static int write_lines(struct reader *r, const struct node *n, const struct xml 
         }
         for (const struct xml *x = xml_child(task_of(r, n), "output"); x; x = xml_next(x, "output"))
                 files |= str_istarts(str_trim(str_of(xml_get(x, "toURL"))), STR("file:"));
+        if (files && n->read && r->w->no_folder)
+                return schema_fail(
+                        n->x, r->err,
+                        " writes files that another request reads, and there is no submit folder "
+                        "here to have them in: write them to URLs of a store, or use drover submit");
         if (files && n->read && r->options->filesystem_domain) /* there the next one finds them */
                 buf_addz(out, "requirements = TARGET.FileSystemDomain == MY.FileSystemDomain\n");
         buf_printf(out,

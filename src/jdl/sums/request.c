@@ -180,7 +180,7 @@ static int put_path(struct job *j, const struct xml *x, const char *attribute, s
                 return fail_element(j, x, "%s has a control character in a file's name", attribute);
         while (str_starts(path, STR("./")))
                 path = str_skip(path, 2);
-        if (path.p[0] != '/' && path.p[0] != '$')
+        if (path.p[0] != '/' && path.p[0] != '$' && !j->w->no_folder)
                 buf_printf(out, "%s/", j->w->cwd);
         return put_variables(j, x, path, jobs, out);
 }

@@ -66,6 +66,8 @@ static int general(struct job *j)
                 return schema_fail(j->x, j->err,
                                    " has nProcesses, which is for jobs without files, and <input>; write "
                                    "maxFilesPerProcess to say how the files are cut");
+        if (sums_count(j->x, "nProcesses") > FORM_MEMBERS_MAX)
+                return schema_fail(j->x, j->err, " has more than %u nProcesses", FORM_MEMBERS_MAX);
         if (split)
                 return schema_fail(
                         j->x, j->err,

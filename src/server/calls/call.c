@@ -283,7 +283,10 @@ static struct str body_of(const struct call *c)
 
 bool call_is_text(const struct call *c)
 {
-        return !c->front && str_istarts(http_header(c->http, "Content-Type"), STR("text/plain"));
+        struct str type = http_header(c->http, "Content-Type");
+
+        return !c->front && (str_istarts(type, STR("text/plain")) || str_istarts(type, STR("text/xml")) ||
+                             str_istarts(type, STR("application/xml")));
 }
 
 bool call_number(struct call *c, const char *name, uint64_t max, uint64_t *ret)

@@ -7,6 +7,7 @@
 #include "catalog/catalog.h"
 #include "server/files/catalog_log.h"
 
+_Static_assert(DATASET_MS == 1000, "an error says that it is a second");
 _Static_assert((int)FORM_PRESET_KINDS == (int)PRESET_KINDS && (int)FORM_PRESET_POLICY == (int)PRESET_POLICY,
                "the kinds of presets have the same numbers in jdl/form and in the settings");
 
@@ -77,16 +78,19 @@ int dataset_find(void *arg, struct str name, struct str query, bool events, cons
                 return r;
         how.query = buf_view(&whole);
         r = catalog_find(d->server->catalog, &how, on_file, &f, &found, err);
+        if (r == CATALOG_CORRUPT && catalog_log_distrust(d->server))
+                return err_set(err, -EIO,
+                               "the catalog is damaged, and is made again from its log: try again");
         if (r == -E2BIG)
                 return err_set(err, r,
                                "the dataset has more than %u files or %u MiB of URLs, which drover submit "
                                "takes, but not a description that comes by the API",
                                DATASET_FILES_MAX, DATASET_BYTES_MAX >> 20);
         if (r == 0 && found.next)
-                return err_set(err, -E2BIG,
-                               "the query of the dataset takes more than %d s, for which drover submit has "
-                               "the time, but not a description that comes by the API",
-                               DATASET_MS / 1000);
+                return err_set(
+                        err, -E2BIG,
+                        "the query of the dataset takes more than a second, for which drover submit has "
+                        "the time, but not a description that comes by the API");
         return r == 0 ? 0 : r == CATALOG_INVALID ? -EINVAL : r == CATALOG_NOT_FOUND ? -ENOENT : -EIO;
 }
 

@@ -6,7 +6,7 @@
 /* What the queries of one text may find: */
 #define DATASET_FILES_MAX 200000u
 #define DATASET_BYTES_MAX (64u << 20) /* of URLs */
-#define DATASET_MS        3000        /* for which they may occupy the catalog's thread */
+#define DATASET_MS        1000        /* for which they may occupy the catalog's thread */
 
 struct dataset {
         struct server *server;

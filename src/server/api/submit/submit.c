@@ -594,13 +594,49 @@ static int use_presets(struct call *c, struct submit *x, struct err *err)
                         : presets_apply(p, c->who, &x->s, &c->arena, err);
 }
 
+/* Makes an upload of a list, and an object of that. Returns 0, or an error with err. */
+static int store_list(struct server *s, const struct call *c, const struct submit_list *l, char id[UUID_TEXT],
+                      struct err *err)
+{
+        char hash[SPOOL_HASH_TEXT];
+        uint64_t size;
+        int r = holdings_check(objects_holdings(s), str_of(c->who), HOLDINGS_UPLOAD + l->text.n, err);
+
+        uuid_new(id);
+        if (r == 0)
+                r = spool_upload_begin(objects_spool(s), id, str_of(c->who), &size, err);
+        if (r == 0)
+                r = spool_upload_write(objects_spool(s), id, 0, buf_view(&l->text), &size, err);
+        return r == 0 ? spool_finish_one(objects_spool(s), id, l->sha256, hash, &size, err) : r;
+}
+
+/* Reader thread. */
+static void store_lists(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+        struct err err = {0};
+        int r = 0;
+
+        x->lists = mem_zalloc((x->document.list_count + 1) * sizeof(*x->lists));
+        for (size_t i = 0; r == 0 && i < x->document.list_count; i++)
+                r = store_list(s, c, &x->document.lists[i], x->lists[i], &err);
+        if (r == 0)
+                call_core(c, find_past);
+        else if (r == SPOOL_FULL)
+                call_fail(c, 503, "disk_full", "the server's disk is full: try again later");
+        else
+                call_fail(c, 507, "over_limit", "the list of the dataset's files is not stored: %s",
+                          err.text);
+}
+
 static void check_submit(struct call *c, struct submit *x)
 {
         struct err err = {0};
         int r = submission_check(&x->s, &err);
 
-        if (r == 0)
-                x->s.digest = submission_digest(&x->s);
+        if (r == 0) /* a text may be read differently when it comes again: a query finds other files */
+                x->s.digest =
+                        x->text.n ? submission_digest_text(buf_view(&x->text)) : submission_digest(&x->s);
         if (r == 0 && (r = use_presets(c, x, &err)) != 0) {
                 call_fail_err(c, r == -EACCES ? 403 : 400, r == -EACCES ? "forbidden" : "bad_attribute",
                               &err);
@@ -610,7 +646,9 @@ static void check_submit(struct call *c, struct submit *x)
                 call_fail_err(c, 409, r == ORIGIN_LOOP ? "loop" : "path_too_long", &err);
                 return;
         }
-        if (r == 0)
+        if (r == 0 && x->document.list_count && !x->dry_run && !x->quote)
+                store_lists(c->server, c);
+        else if (r == 0)
                 call_core(c, find_past);
         else
                 call_fail_err(c, r == -E2BIG ? 413 : 400, r == -E2BIG ? "too_large" : "bad_request", &err);
@@ -696,8 +734,8 @@ void submit_document(struct call *c, json_t *doc, submit_reply_fn *reply)
 
 /* ---- a description that was posted as text
  *
- * The reader reads it. One with a query is read again on the catalog's thread, and the reader then stores the
- * lists of the files that were found. */
+ * The reader reads it. One with a query is read again on the catalog's thread, and goes on with the reader.
+ */
 
 /* Returns false if the call has failed. */
 static bool read_document(struct call *c, struct submit *x, struct submit_text *how)
@@ -722,49 +760,17 @@ static void begin_text(struct call *c, struct submit *x)
                 begin_submit(c, x);
 }
 
-/* Makes an upload of a list, and an object of that. Returns 0, or an error with err. */
-static int store_list(struct server *s, const struct call *c, const struct submit_list *l, char id[UUID_TEXT],
-                      struct err *err)
-{
-        char hash[SPOOL_HASH_TEXT];
-        uint64_t size;
-        int r = holdings_check(objects_holdings(s), str_of(c->who), HOLDINGS_UPLOAD + l->text.n, err);
-
-        uuid_new(id);
-        if (r == 0)
-                r = spool_upload_begin(objects_spool(s), id, str_of(c->who), &size, err);
-        if (r == 0)
-                r = spool_upload_write(objects_spool(s), id, 0, buf_view(&l->text), &size, err);
-        return r == 0 ? spool_finish_one(objects_spool(s), id, l->sha256, hash, &size, err) : r;
-}
-
 /* Reader thread. */
-static void store_lists(struct server *s, struct call *c)
+static void begin_read(struct server *s, struct call *c)
 {
-        struct submit *x = c->state;
-        struct err err = {0};
-        int r = 0;
-
-        if (x->dry_run || x->quote) {
-                begin_text(c, x);
-                return;
-        }
-        x->lists = mem_zalloc((x->document.list_count + 1) * sizeof(*x->lists));
-        for (size_t i = 0; r == 0 && i < x->document.list_count; i++)
-                r = store_list(s, c, &x->document.lists[i], x->lists[i], &err);
-        if (r == 0)
-                begin_text(c, x);
-        else if (r == SPOOL_FULL)
-                call_fail(c, 503, "disk_full", "the server's disk is full: try again later");
-        else
-                call_fail(c, 507, "over_limit", "the list of the dataset's files is not stored: %s",
-                          err.text);
+        (void)s;
+        begin_text(c, c->state);
 }
 
 static void to_reader(struct server *s, struct call *c)
 {
         (void)s;
-        call_reader(c, store_lists);
+        call_reader(c, begin_read);
 }
 
 /* Catalog thread. */

@@ -119,6 +119,23 @@ static int parse(const struct form_world *w, const struct submit_text *from, str
         return condor_parse(w, "submit file", from->text, &options, form, err);
 }
 
+/* Warns of a part's outputs whose destination is a path. */
+static void warn_of_paths(struct form *form, const struct form_part *p)
+{
+        static const char *const names[] = {"Out", "Err", "TransferOutputRemaps"};
+
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+                const struct form_attribute *a = form_get(p, str_of(names[i]));
+                struct str text = a ? str_of(a->text) : STR_NONE;
+
+                if (!str_starts(text, STR("\"/dev/null")) &&
+                    (str_starts(text, STR("\"/")) || str_search(text, STR("=/")) >= 0))
+                        form_warn(form, a->line,
+                                  "the server keeps the outputs until drover get fetches them: a "
+                                  "description that comes by the API writes no files elsewhere");
+        }
+}
+
 /* ---- the lists of a dataset */
 
 static int take_lists(const struct form *form, struct submit_document *ret, struct err *err)
@@ -180,6 +197,7 @@ int submit_text_read(const struct submit_text *from, struct submit_document *ret
                                          .getenv = refuse_variable,
                                          .run = refuse_file,
                                          .cwd = "/",
+                                         .no_folder = true,
                                          .now_s = clock_wall_ms() / 1000,
                                          .random = (uint64_t)clock_mono_ns()};
         struct form form;
@@ -199,6 +217,8 @@ int submit_text_read(const struct submit_text *from, struct submit_document *ret
                         "and commands; drover submit does, and sends the result",
                         what.text);
         }
+        for (size_t i = 0; r == 0 && i < form.part_count; i++)
+                warn_of_paths(&form, &form.parts[i]);
         for (size_t i = 0; r == 0 && i < form.warning_count && ret->warnings.n < WARNINGS_MAX; i++) {
                 const struct form_warning *w = &form.warnings[i];
 
