@@ -1,4 +1,5 @@
-/* sums_files: files that a submit of a description of SUMS or RDL leaves in the user's folders.
+/* sums_files: files that a submit of a description of SUMS or RDL leaves in the user's folders, or of any
+ * description with --session.
  *
  * The report (schedREQUESTID.report) is always written: the jobs, their files and where these can be
  * processed, which queues would take them and why, the command, and the warnings. A simulated submit also

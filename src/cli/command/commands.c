@@ -93,9 +93,10 @@ static const struct option_row up_options[] = {
 };
 static const struct option_row submit_options[] = {
         {"session", 0, OPTION_TEXT, "FILE",
-         "Write a session file, by which other commands find the request (--session FILE). Descriptions of "
+         "Write a session file, by which other commands find the request (--session FILE), and a report. "
+         "Descriptions of "
          "SUMS and RDL "
-         "always write one."},
+         "always write both."},
         {"append", 'a', OPTION_LIST, "'ATTR = VALUE'",
          "Add a line to the description, before its first queue statement. May be repeated."},
         {"wait", 'w', OPTION_FLAG, NULL, "Wait until all jobs are done, and exit as `drover wait` does."},

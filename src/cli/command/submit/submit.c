@@ -37,22 +37,26 @@ static int simulate(struct submit *s)
         return CLI_OK;
 }
 
+/* Returns whether the submit leaves a report and a session file. */
+static bool leaves_files(const struct submit *s, const struct options *o)
+{
+        return s->language == SUBMIT_SUMS || s->language == SUBMIT_RDL || options_text(o, "session");
+}
+
 /* Writes the report and the session file. The request exists even if they cannot be written. */
 static void leave_files(struct submit *s, const struct options *o, const struct api_answer *answer,
                         struct buf *ret_session)
 {
         const char *session = options_text(o, "session");
-        struct buf path BUF_CLEANUP = {0}, report BUF_CLEANUP = {0};
+        struct buf report BUF_CLEANUP = {0};
 
-        if (s->language == SUBMIT_SUMS || s->language == SUBMIT_RDL) {
-                sums_files_write(s, view_integer(view_get(answer->root, "id"), 0));
-                sums_files_report(s, &report);
-                sums_files_session(s, &path);
-        }
-        buf_addz(ret_session, session ? session : buf_z(&path));
-        if (ret_session->n)
-                session_file_leave(s->cli, buf_z(ret_session), answer, s->file,
-                                   report.n ? buf_z(&report) : NULL);
+        sums_files_write(s, view_integer(view_get(answer->root, "id"), 0));
+        sums_files_report(s, &report);
+        if (session)
+                buf_addz(ret_session, session);
+        else
+                sums_files_session(s, ret_session);
+        session_file_leave(s->cli, buf_z(ret_session), answer, s->file, buf_z(&report));
 }
 
 static int submit_checked(struct submit *s, const struct options *o)
@@ -62,12 +66,13 @@ static int submit_checked(struct submit *s, const struct options *o)
         struct wait_session noted;
         int code;
 
-        if (s->language == SUBMIT_SUMS || s->language == SUBMIT_RDL)
+        if (leaves_files(s, o))
                 queue_choice_ask(s, &s->queues);
         code = s->sums.simulate ? simulate(s) : submit_send(s, &answer);
         if (code != 0 || s->sums.simulate)
                 return code;
-        leave_files(s, o, &answer, &session);
+        if (leaves_files(s, o))
+                leave_files(s, o, &answer, &session);
         view_text(view_get(answer.root, "id"), &id);
         if (s->cli->json) {
                 buf_str(&out, answer.root.text);
