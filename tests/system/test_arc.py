@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import tarfile
 import tempfile
 import threading
 import time
@@ -223,6 +224,32 @@ def test_an_archive_that_is_cut_off_each_time(relayed):
     relay.change = cut
     d.say("submit 1 exit 3")
     assert d.wait("ended 1", 3 * LIMIT) == ["ended 1 code=3 why=0"]
+    assert came[1] - came[0] > 12
+
+
+@pytest.mark.long
+def test_an_end_that_is_taken_back(relayed, tmp_path):
+    """The element says in turn that the job is over, with an archive of nothing, and that it runs: the archive is fetched at longer and
+    longer intervals."""
+    relay, d, came, asked = relayed.system, relayed.start(), [], [0]
+    with tarfile.open(tmp_path / "empty.tar", "w") as tar:
+        tar.addfile(tarfile.TarInfo("nothing"))
+    empty = (tmp_path / "empty.tar").read_bytes()
+
+    def lie(_, path, status, body):
+        if len(came) > 1:
+            return status, body
+        if "jobs?state=" in path:
+            asked[0] += 1
+            return status, body.replace(b"FINISHED", b"RUNNING") if asked[0] % 2 else body
+        if path.endswith("/drover.out"):
+            came.append(time.monotonic())
+            return 200, empty
+        return status, body
+
+    relay.change = lie
+    d.say("submit 1 exit 3")
+    wait_until(lambda: len(came) > 1, 2 * LIMIT)
     assert came[1] - came[0] > 12
 
 

@@ -23,7 +23,8 @@
 #define SMALL_MS 60000
 #define RETRY_MS 5000
 #define TRIES    5 /* tries to send or fetch a task's files, besides those without an answer */
-/* A fetch that fails after so many bytes is costly: the time until the next one doubles with each. */
+/* A fetch is costly that fails after so many bytes, or brings no end of the task: the time until the next one
+ * doubles with each. */
 #define COSTLY_BYTES (16u << 20)
 #define COSTLY_TRIES 10
 #define SAID_MAX     300
@@ -123,6 +124,13 @@ static bool was_costly(const struct transfer *x)
         return !x->push && x->fd >= 0 && fstat(x->fd, &st) == 0 && st.st_size >= COSTLY_BYTES;
 }
 
+static void fetch_later(struct task *t)
+{
+        if (t->costly_fetches < COSTLY_TRIES)
+                t->costly_fetches++;
+        t->retry_ms = clock_boot_ms() + RETRY_MS + (RETRY_MS << t->costly_fetches);
+}
+
 /* Ends a transfer that has failed. It is tried again later; a task of which that was tried too often is lost.
  * Tries without an answer do not count, since the element will answer again, or its jobs are given up with
  * the lease. */
@@ -139,7 +147,7 @@ static void transfer_failed(struct transfer *x, int status, struct str errors)
         sessions_failed(r, x->push ? "send" : "fetch", errors);
         t->retry_ms = clock_boot_ms() + RETRY_MS;
         if (costly)
-                t->retry_ms += RETRY_MS << ++t->costly_fetches;
+                fetch_later(t);
         if ((status < 0 || ++t->fetches < TRIES) && t->costly_fetches < COSTLY_TRIES)
                 return;
         buf_printf(&text,
@@ -323,6 +331,8 @@ static void unpacked(void *arg, int status, struct str out, struct str errors)
         t->ended_there = true; /* as far as the archive tells */
         batch_remote_arrived(t);
         t->fetched = true;
+        if (!t->ended_there) /* the element may say again and again that it has ended */
+                fetch_later(t);
 }
 
 static void came(void *arg, int status, struct str out, struct str errors)
