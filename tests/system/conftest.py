@@ -14,6 +14,7 @@ if "DROVER_TEST_SLURM" in os.environ:  # ../README.md
     os.environ["PATH"] = os.environ["DROVER_TEST_SLURM"] + ":" + os.environ["PATH"]
 
 import hops  # noqa: E402  (the path must be there first)
+import mirror  # noqa: E402
 import postgres  # noqa: E402
 from drover import Instance, made  # noqa: E402
 
@@ -89,6 +90,16 @@ def instance(request):
     """An instance that is not started. Whatever it started is stopped at the end, and nothing may be left."""
     with made(request, "i-") as one:
         yield one
+
+
+@pytest.fixture
+def pair(instance, build):
+    """Two servers that mirror each other, not started; the first is the instance."""
+    pair = mirror.Pair(instance, build)
+    try:
+        yield pair
+    finally:
+        pair.end()
 
 
 @pytest.fixture

@@ -8,18 +8,8 @@ import threading
 
 import pytest
 from drover import Failed, sh, wait_until
-from mirror import Pair
 from stores import Nginx
 from test_postgres import stands_by, standby_of
-
-
-@pytest.fixture
-def pair(instance, request):
-    pair = Pair(instance, request.config.getoption("--build"))
-    try:
-        yield pair
-    finally:
-        pair.end()
 
 
 def names_of(one, query=""):

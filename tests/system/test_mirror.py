@@ -11,18 +11,8 @@ import threading
 
 import pytest
 from drover import sh, wait_until
-from mirror import Pair
 from test_kill import final_events
 from test_postgres import Load
-
-
-@pytest.fixture
-def pair(instance, request):
-    pair = Pair(instance, request.config.getoption("--build"))
-    try:
-        yield pair
-    finally:
-        pair.end()
 
 
 def ended_once(one, requests):
