@@ -260,6 +260,47 @@ def test_each_has_help_and_what_is_wrong_is_named(instance, gold):
     assert "--disk has no equivalent" in gold("gquote", "-p", "p", "-t", "1", "-D", "10").err
 
 
+def options_of(text):
+    """Each option of a help by its name, and by its letter if it has one; with a value if it takes one."""
+    values = {"NAME": "p", "TIME": "2031-01-01", "USER": "amy", "USERS": "amy", "NAMES": "Name"}
+    for letter, name, value in re.findall(r"(?m)^  (?:-(.), )?--(\w+)(?:=(\w+))?", text):
+        given = [values.get(value, "1")] if value else []
+        yield ["--" + name] + given
+        if letter:
+            yield ["-" + letter] + given
+
+
+def test_no_option_ends_a_command_by_a_signal(gold):
+    """Each option of each command, by its name and by its letter, alone and beside a project; and each line of the shell."""
+    gold("gmkproject", "p")
+    seen = 0
+    for name in sorted(os.listdir(gold.folder)):
+        options = list(options_of(gold(name, "--help")))
+        assert ["--quiet"] in options and ["-v"] in options, name
+        for option in options:
+            for words in ((), ("p",)) if name.endswith(("account", "project")) else (("p",),):
+                said = gold(name, *option, *words, code=None)
+                assert said.code in (0, 1), (name, option, words, said.code, said.err)
+                seen += 1
+    assert seen > 500
+    lines = [f"{thing} {action} Name=q {field}\n" for field in ("", "Description=x", "Active=True", "Active=False", "Quiet:=True")
+             for thing in ("Project", "Account", "Allocation", "Quotation", "Reservation", "User", "Machine", "Job", "Transaction")
+             for action in ("Create", "Modify", "Delete", "Query", "Balance", "Statement", "Deposit", "Withdraw", "Transfer", "Usage", "Quote", "Reserve", "Charge", "Refund")]
+    assert gold("goldsh", stdin="".join(lines), code=1).err
+
+
+def test_accounts_are_changed(instance, gold):
+    gold("gmkaccount", "-n", "p")
+    assert gold("gchaccount", "-a", "p", "-d", "hello") == "Successfully modified 1 Account\n"
+    assert gold("gchaccount", "--addUsers", "amy,bob", "p") == "Successfully created 2 AccountUsers\n"
+    assert gold("gchaccount", "--delUsers", "bob", "p") == "Successfully deleted 1 AccountUsers\n"
+    assert gold("glsaccount", "--raw", "--quiet", "--show", "Name,Users,Description") == "p|amy@local|hello\n"
+    assert gold("gchaccount", "-I", "p") == "Successfully modified 1 Account\n" and gold("glsaccount", "-I", "--quiet", "--show", "Name") == "p\n"
+    assert gold("goldsh", "Account", "Modify", "Name=p", "Active=True", "Description=again") == "Successfully modified 1 Account\n"
+    assert [(a["description"], a.get("closed", False)) for a in instance.json("bank")["accounts"]] == [("again", False)]
+    assert "no Account none" in gold("gchaccount", "-d", "x", "none", code=1).err and "which Account" in gold("gchaccount", code=1).err
+
+
 def test_a_user_sees_and_does_what_his_role_lets_him(instance, gold):
     gold("gmkproject", "-u", "bob@test", "p")
     gold("gdeposit", "-p", "p", "100")

@@ -328,8 +328,8 @@ static const struct words_row make_account_rows[] = {
         {0}};
 static const struct words_row change_project_rows[] = {GOLD_PROJECT,  GOLD_DESCRIPTION, ADD_AND_REMOVE,
                                                        CHANGE_ACTIVE, GOLD_COMMON,      {0}};
-static const struct words_row change_account_rows[] = {
-        GOLD_ACCOUNT, GOLD_DESCRIPTION, ADD_AND_REMOVE, GOLD_COMMON, {0}};
+static const struct words_row change_account_rows[] = {GOLD_ACCOUNT,  GOLD_DESCRIPTION, ADD_AND_REMOVE,
+                                                       CHANGE_ACTIVE, GOLD_COMMON,      {0}};
 static const struct words_row remove_project_rows[] = {GOLD_PROJECT, GOLD_COMMON, {0}};
 static const struct words_row remove_account_rows[] = {GOLD_ACCOUNT, GOLD_COMMON, {0}};
 static const struct words_row list_project_rows[] = {GOLD_PROJECT, GOLD_USER,   LIST_ACTIVE,
