@@ -12,7 +12,8 @@ static struct xml_schema *schema;
 
 static void select_all(struct sssrmap_message *m, const char *const *names)
 {
-        static const struct sssrmap_fields fields = {{"JobId", "UserId", "Amount", NULL}, .users = 2};
+        static const struct sssrmap_fields fields = {{"JobId", "UserId", "Amount", NULL},
+                                                     {SSSRMAP_JOB_ID, SSSRMAP_USER, SSSRMAP_NUMBER}};
         static const char *const rows[][3] = {
                 {"7", "amy@lab", "12"}, {"12.0", "bob@lab", NULL}, {"7.1", "amy", "-1.5"}};
         BUF_CLEANUP struct buf out = {0};

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 import agents
-from drover import free_port, wait_until
+from drover import free_port, sh, wait_until
 from sssrmap import Client, envelope, job, request, signature
 
 KEY, OLD = "an example of a key", "another, with SHA-1"
@@ -155,6 +155,24 @@ def test_conditions_and_operators(instance, port):
                          ("Hold", where("JobId", made[0], "NE"))):
         assert "equality" in maui(action, "Job", code="317", more=more)
     assert [j["State"] for j in maui("Query", "Job")] == ["idle"] * 3
+
+
+def test_names_and_ids_are_no_numbers(instance, port):
+    maui = Client(port, KEY, name="maui")
+
+    def ids(more, obj="Job", field="JobId"):
+        return [j[field] for j in maui("Query", obj, more=get(field) + more)]
+    assert instance.submit(sh("exit 0", queue="queue 11")) == 1
+    assert ids(where("JobId", "1.1") + where("JobId", "1.5", conj="Or")) == ["1.1", "1.5"]
+    assert ids(where("JobId", "1.1", "NE")) == [f"1.{k}" for k in range(11) if k != 1]
+    assert ids(get("Sort:JobId")) == [f"1.{k}" for k in range(11)] and ids(get("Tros:JobId"))[0] == "1.10"
+    assert maui("Query", "Job", more=get("Max:JobId")) == [{"JobId": "1.10"}]
+    for name in ("10", "010", "1e1"):
+        maui("Create", "Machine", MachineName=name)
+        instance.cli("bank", "account", name, "--new")
+    for obj, field in (("Machine", "MachineName"), ("Account", "ProjectId"), ("Project", "ProjectId")):
+        assert ids(where(field, 10) + where(field, "zz", conj="Or"), obj, field) == ["10"]
+        assert ids(get("Sort:" + field), obj, field) == ["010", "10", "1e1"]
 
 
 def test_accounts_allocations_and_transactions(instance, port):

@@ -29,7 +29,7 @@ enum kind {
         MOMENT,    /* seconds since 1970, as milliseconds */
         USER,      /* a principal; a name without a domain gets the server's */
         LIST,      /* a list with this text */
-        ONE_JOB,   /* the id of one job, 7.0 */
+        ONE_JOB,   /* the id of a job, 7.0 */
         NAMES,     /* a list of the names between commas */
         USERS,     /* a text with principals between commas */
         UNTIL,     /* seconds since 1970, as milliseconds from StartTime or from now */
@@ -54,7 +54,8 @@ enum where { HERE, IN_AD, ABOVE };
 struct field {
         const char *name, *key;
         enum where where; /* in the element, in its ad, or in the element of which it is a part */
-        enum kind kind; /* TEXT as it is, SECONDS and MOMENT from milliseconds; PLACES and those behind it */
+        enum kind kind; /* TEXT, NUMBER and ONE_JOB as they are, SECONDS and MOMENT from milliseconds; PLACES
+                         * and those behind it */
 };
 
 struct mapping {
@@ -250,43 +251,44 @@ static const struct member lien_change[] = {{"ReservationId", "id", NUMBER, true
                                             {"Amount", "amount", NUMBER, false},
                                             END};
 
-static const struct field submitted[] = {{"JobId", "id", HERE, TEXT}, {"JobCount", "jobs", HERE, TEXT}, END};
-static const struct field jobs[] = {{"JobId", "id", HERE, TEXT},
+static const struct field submitted[] = {
+        {"JobId", "id", HERE, ONE_JOB}, {"JobCount", "jobs", HERE, NUMBER}, END};
+static const struct field jobs[] = {{"JobId", "id", HERE, ONE_JOB},
                                     {"State", "state", HERE, TEXT},
                                     {"UserId", "owner", HERE, PRINCIPAL},
                                     {"ProjectId", "AcctGroup", IN_AD, TEXT},
                                     {"JobName", "JobBatchName", IN_AD, TEXT},
                                     {"Executable", "Cmd", IN_AD, TEXT},
                                     {"Arguments", "Arguments", IN_AD, TEXT},
-                                    {"Processors", "RequestCpus", IN_AD, TEXT},
-                                    {"Memory", "RequestMemory", IN_AD, TEXT},
-                                    {"WallDuration", "AllowedExecuteDuration", IN_AD, TEXT},
-                                    {"Priority", "JobPrio", IN_AD, TEXT},
+                                    {"Processors", "RequestCpus", IN_AD, NUMBER},
+                                    {"Memory", "RequestMemory", IN_AD, NUMBER},
+                                    {"WallDuration", "AllowedExecuteDuration", IN_AD, NUMBER},
+                                    {"Priority", "JobPrio", IN_AD, NUMBER},
                                     {"MachineName", "agent", HERE, TEXT},
                                     {"QueueName", "queue", HERE, TEXT},
                                     {"SubmitTime", "submitted_ms", HERE, MOMENT},
                                     {"StartTime", "started_ms", HERE, MOMENT},
                                     {"EndTime", "ended_ms", HERE, MOMENT},
-                                    {"ExitCode", "exit_code", HERE, TEXT},
+                                    {"ExitCode", "exit_code", HERE, NUMBER},
                                     {"Description", "hold_reason", HERE, TEXT},
                                     END};
-static const struct field acted[] = {{"JobCount", "affected", HERE, TEXT}, END};
+static const struct field acted[] = {{"JobCount", "affected", HERE, NUMBER}, END};
 static const struct field nodes[] = {{"NodeId", "name", HERE, TEXT},
                                      {"State", "state", HERE, TEXT},
                                      {"HostName", "hostname", HERE, TEXT},
-                                     {"JobCount", "jobs", HERE, TEXT},
-                                     {"Processors", "cpus", HERE, TEXT},
-                                     {"Memory", "memory_mib", HERE, TEXT},
-                                     {"AvailableProcessors", "free_cpus", HERE, TEXT},
-                                     {"AvailableMemory", "free_memory_mib", HERE, TEXT},
+                                     {"JobCount", "jobs", HERE, NUMBER},
+                                     {"Processors", "cpus", HERE, NUMBER},
+                                     {"Memory", "memory_mib", HERE, NUMBER},
+                                     {"AvailableProcessors", "free_cpus", HERE, NUMBER},
+                                     {"AvailableMemory", "free_memory_mib", HERE, NUMBER},
                                      {"Description", "reason", HERE, TEXT},
                                      END};
 static const struct field accounts[] = {{"AccountId", "name", HERE, TEXT},
                                         {"ProjectId", "name", HERE, TEXT},
-                                        {"Amount", "balance", HERE, TEXT},
-                                        {"Reserved", "held", HERE, TEXT},
-                                        {"Available", "available", HERE, TEXT},
-                                        {"Charged", "charged", HERE, TEXT},
+                                        {"Amount", "balance", HERE, NUMBER},
+                                        {"Reserved", "held", HERE, NUMBER},
+                                        {"Available", "available", HERE, NUMBER},
+                                        {"Charged", "charged", HERE, NUMBER},
                                         {"Description", "description", HERE, TEXT},
                                         {"Active", "closed", HERE, OPEN},
                                         END};
@@ -299,15 +301,15 @@ static const struct field members[] = {{"ProjectId", "name", ABOVE, TEXT},
                                        {"Role", "role", HERE, TEXT},
                                        END};
 static const struct field allocations[] = {
-        {"AllocationId", "id", HERE, TEXT},    {"ProjectId", "name", ABOVE, TEXT},
-        {"Amount", "amount", HERE, TEXT},      {"Reserved", "held", HERE, TEXT},
-        {"CreditLimit", "credit", HERE, TEXT}, {"StartTime", "start_ms", HERE, MOMENT},
-        {"EndTime", "end_ms", HERE, MOMENT},   {"MachineName", "places", HERE, TEXT},
-        {"UserId", "users", HERE, TEXT},       END};
-static const struct field transactions[] = {{"TransactionId", "id", HERE, TEXT},
+        {"AllocationId", "id", HERE, NUMBER},    {"ProjectId", "name", ABOVE, TEXT},
+        {"Amount", "amount", HERE, NUMBER},      {"Reserved", "held", HERE, NUMBER},
+        {"CreditLimit", "credit", HERE, NUMBER}, {"StartTime", "start_ms", HERE, MOMENT},
+        {"EndTime", "end_ms", HERE, MOMENT},     {"MachineName", "places", HERE, TEXT},
+        {"UserId", "users", HERE, TEXT},         END};
+static const struct field transactions[] = {{"TransactionId", "id", HERE, NUMBER},
                                             {"Action", "what", HERE, TEXT},
-                                            {"Amount", "amount", HERE, TEXT},
-                                            {"Balance", "balance", HERE, TEXT},
+                                            {"Amount", "amount", HERE, NUMBER},
+                                            {"Balance", "balance", HERE, NUMBER},
                                             {"JobId", "", HERE, MOVED_FOR},
                                             {"UserId", "user", HERE, PRINCIPAL},
                                             {"MachineName", "place", HERE, TEXT},
@@ -316,19 +318,19 @@ static const struct field transactions[] = {{"TransactionId", "id", HERE, TEXT},
                                             {"Description", "why", HERE, TEXT},
                                             END};
 static const struct field ordered[] = {
-        {"Amount", "amount", HERE, TEXT}, {"AllocationId", "id", HERE, TEXT}, END};
-static const struct field quoted[] = {{"QuoteId", "id", HERE, TEXT},
-                                      {"Charge", "amount", HERE, TEXT},
+        {"Amount", "amount", HERE, NUMBER}, {"AllocationId", "id", HERE, NUMBER}, END};
+static const struct field quoted[] = {{"QuoteId", "id", HERE, NUMBER},
+                                      {"Charge", "amount", HERE, NUMBER},
                                       {"EndTime", "end_ms", HERE, MOMENT},
                                       END};
-static const struct field reserved[] = {{"ReservationId", "id", HERE, TEXT},
-                                        {"Charge", "amount", HERE, TEXT},
+static const struct field reserved[] = {{"ReservationId", "id", HERE, NUMBER},
+                                        {"Charge", "amount", HERE, NUMBER},
                                         {"EndTime", "end_ms", HERE, MOMENT},
                                         END};
 static const struct field charged[] = {
-        {"Charge", "amount", HERE, TEXT}, {"ReservationId", "lien", HERE, TEXT}, END};
-static const struct field quotes[] = {{"QuoteId", "id", HERE, TEXT},
-                                      {"Charge", "amount", HERE, TEXT},
+        {"Charge", "amount", HERE, NUMBER}, {"ReservationId", "lien", HERE, NUMBER}, END};
+static const struct field quotes[] = {{"QuoteId", "id", HERE, NUMBER},
+                                      {"Charge", "amount", HERE, NUMBER},
                                       {"ProjectId", "account", HERE, TEXT},
                                       {"UserId", "user", HERE, PRINCIPAL},
                                       {"MachineName", "place", HERE, TEXT},
@@ -338,8 +340,8 @@ static const struct field quotes[] = {{"QuoteId", "id", HERE, TEXT},
                                       {"QualityOfService", "qos", HERE, TEXT},
                                       {"Description", "description", HERE, TEXT},
                                       END};
-static const struct field liens[] = {{"ReservationId", "id", HERE, TEXT},
-                                     {"Charge", "amount", HERE, TEXT},
+static const struct field liens[] = {{"ReservationId", "id", HERE, NUMBER},
+                                     {"Charge", "amount", HERE, NUMBER},
                                      {"ProjectId", "account", HERE, TEXT},
                                      {"UserId", "user", HERE, PRINCIPAL},
                                      {"MachineName", "place", HERE, TEXT},
@@ -348,7 +350,7 @@ static const struct field liens[] = {{"ReservationId", "id", HERE, TEXT},
                                      {"EndTime", "end_ms", HERE, MOMENT},
                                      END};
 
-static const struct field advances[] = {{"ReservationId", "id", HERE, TEXT},
+static const struct field advances[] = {{"ReservationId", "id", HERE, NUMBER},
                                         {"State", "state", HERE, TEXT},
                                         {"UserId", "owner", HERE, PRINCIPAL},
                                         {"StartTime", "start_ms", HERE, MOMENT},
@@ -358,10 +360,10 @@ static const struct field advances[] = {{"ReservationId", "id", HERE, TEXT},
                                         {"UserList", "users", HERE, TEXT},
                                         {"GroupList", "groups", HERE, TEXT},
                                         {"ProjectId", "account", HERE, TEXT},
-                                        {"JobId", "job", HERE, TEXT},
+                                        {"JobId", "job", HERE, ONE_JOB},
                                         {"Description", "reason", HERE, TEXT},
                                         END};
-static const struct field advance_ended[] = {{"ReservationId", "id", HERE, TEXT}, END};
+static const struct field advance_ended[] = {{"ReservationId", "id", HERE, NUMBER}, END};
 static const struct field machine_done[] = {{"MachineName", "place", HERE, TEXT}, END};
 static const struct field user_done[] = {{"UserId", "user", HERE, PRINCIPAL}, END};
 static const struct field users[] = {{"UserId", "name", HERE, PRINCIPAL},
@@ -369,7 +371,7 @@ static const struct field users[] = {{"UserId", "name", HERE, PRINCIPAL},
                                      {"Description", "description", HERE, TEXT},
                                      END};
 static const struct field quote_done[] = {
-        {"QuoteId", "id", HERE, TEXT}, {"EndTime", "end_ms", HERE, MOMENT}, END};
+        {"QuoteId", "id", HERE, NUMBER}, {"EndTime", "end_ms", HERE, MOMENT}, END};
 static const struct field machines[] = {
         {"MachineName", "name", HERE, TEXT},        {"Active", "active", HERE, TEXT},
         {"Architecture", "arch", HERE, TEXT},       {"OperatingSystem", "opsys", HERE, TEXT},
@@ -727,6 +729,21 @@ static int write_query(struct translation *t, struct call *c)
         return 0;
 }
 
+/* Returns how the texts of a field of this kind are compared. */
+static enum sssrmap_kind compared_as(enum kind kind)
+{
+        switch (kind) {
+        case NUMBER:
+        case SECONDS:
+        case MOMENT:
+        case CPUS: return SSSRMAP_NUMBER;
+        case ONE_JOB:
+        case MOVED_FOR: return SSSRMAP_JOB_ID;
+        case PRINCIPAL: return SSSRMAP_USER;
+        default: return SSSRMAP_TEXT;
+        }
+}
+
 /* Checks the names of the parameters, and reads what is wanted of the answer. */
 static int read_parameters(struct translation *t)
 {
@@ -741,7 +758,7 @@ static int read_parameters(struct translation *t)
         t->fields = (struct sssrmap_fields){0};
         n = 0;
         for (const struct field *f = t->mapping->fields; f->name; f++) {
-                t->fields.users |= f->kind == PRINCIPAL ? 1u << n : 0;
+                t->fields.kinds[n] = compared_as(f->kind);
                 t->fields.names[n++] = f->name;
         }
         return r != 0 ? r : sssrmap_selection_new(&t->message, names, &t->fields, &t->selection, &t->err);

@@ -19,9 +19,10 @@ enum operation { SHOW, SORT, TROS, COUNT, SUM, MAX, MIN, AVERAGE, GROUP_BY };
 
 struct value {
         struct str text; /* p NULL: not there */
-        bool is_number, is_integer;
+        bool is_number, is_integer, is_id;
         int64_t integer;
-        long double number; /* holds each int64_t */
+        long double number;   /* holds each int64_t */
+        int64_t request, job; /* of an id; job -1: the request alone */
 };
 
 struct condition {
@@ -59,21 +60,47 @@ struct sssrmap_selection {
 
 /* ---- values */
 
-static struct value value_of(struct str text)
+static void read_number(struct value *v)
+{
+        double d;
+
+        v->is_integer = str_to_i64(v->text, &v->integer) == 0;
+        if (v->is_integer)
+                v->number = v->integer;
+        else if (str_to_double(v->text, &d) == 0 && isfinite(d))
+                v->number = d;
+        else
+                return;
+        v->is_number = true;
+}
+
+/* Reads a number as ids have it: equal ones have the same text. */
+static bool read_id_number(struct str text, int64_t *ret)
+{
+        return text.n > 0 && text.p[0] >= '0' && text.p[0] <= '9' && (text.p[0] != '0' || text.n == 1) &&
+               str_to_i64(text, ret) == 0;
+}
+
+static void read_id(struct value *v)
+{
+        ptrdiff_t dot = str_find(v->text, '.');
+
+        v->job = -1;
+        v->is_id = dot < 0 ? read_id_number(v->text, &v->request)
+                           : read_id_number(str_head(v->text, (size_t)dot), &v->request) &&
+                                     read_id_number(str_skip(v->text, (size_t)dot + 1), &v->job);
+}
+
+static struct value value_of(struct str text, enum sssrmap_kind kind)
 {
         struct value v = {.text = text};
-        double d;
 
         if (!text.p || text.n == 0 || text.n > 40)
                 return v;
-        v.is_integer = str_to_i64(text, &v.integer) == 0;
-        if (v.is_integer)
-                v.number = v.integer;
-        else if (str_to_double(text, &d) == 0 && isfinite(d))
-                v.number = d;
-        else
-                return v;
-        v.is_number = true;
+        if (kind == SSSRMAP_NUMBER)
+                read_number(&v);
+        else if (kind == SSSRMAP_JOB_ID)
+                read_id(&v);
         return v;
 }
 
@@ -82,16 +109,40 @@ static int number_cmp(const struct value *a, const struct value *b)
         return (a->number > b->number) - (a->number < b->number);
 }
 
-/* A total order, as sorting needs: what is not there, numbers, texts. */
+static int id_cmp(const struct value *a, const struct value *b)
+{
+        if (a->request != b->request)
+                return a->request < b->request ? -1 : 1;
+        return (a->job > b->job) - (a->job < b->job);
+}
+
+/* A total order of the values of a field, as sorting needs: what is not there, numbers or ids, texts. */
 static int value_order(const struct value *a, const struct value *b)
 {
-        int rank_a = !a->text.p ? 0 : a->is_number ? 1 : 2, rank_b = !b->text.p ? 0 : b->is_number ? 1 : 2;
+        int rank_a = !a->text.p                 ? 0
+                     : a->is_number || a->is_id ? 1
+                                                : 2,
+            rank_b = !b->text.p                 ? 0
+                     : b->is_number || b->is_id ? 1
+                                                : 2,
+            order;
 
         if (rank_a != rank_b)
                 return rank_a - rank_b;
-        if (rank_a == 1 && number_cmp(a, b) != 0)
-                return number_cmp(a, b);
-        return rank_a == 0 ? 0 : str_cmp(a->text, b->text);
+        if (rank_a == 0)
+                return 0;
+        order = rank_a == 2 ? 0 : a->is_id ? id_cmp(a, b) : number_cmp(a, b);
+        return order != 0 ? order : str_cmp(a->text, b->text);
+}
+
+/* Compares a value with that of a condition, which may name less. */
+static int condition_order(const struct value *v, const struct value *asked)
+{
+        if (v->is_number && asked->is_number)
+                return number_cmp(v, asked);
+        if (v->is_id && asked->is_id)
+                return asked->job < 0 && v->request == asked->request ? 0 : id_cmp(v, asked);
+        return str_cmp(v->text, asked->text);
 }
 
 /* Compares with a pattern, going back to the last * at most. */
@@ -130,18 +181,19 @@ struct evaluation {
 
 static bool test(struct sssrmap_selection *s, const struct condition *c, struct str text)
 {
+        enum sssrmap_kind kind = s->fields->kinds[c->field];
         struct value v;
         int order;
 
         s->steps += 1 + text.n / 64;
         if (!text.p)
                 return c->comparison == NE;
-        if (s->fields->users & 1u << c->field && str_find(c->value.text, '@') < 0 && str_find(text, '@') >= 0)
+        if (kind == SSSRMAP_USER && str_find(c->value.text, '@') < 0 && str_find(text, '@') >= 0)
                 text = str_head(text, (size_t)str_find(text, '@'));
         if (c->comparison == MATCH)
                 return matches(c->value.text, text, &s->steps);
-        v = value_of(text);
-        order = v.is_number && c->value.is_number ? number_cmp(&v, &c->value) : str_cmp(text, c->value.text);
+        v = value_of(text, kind);
+        order = condition_order(&v, &c->value);
         switch (c->comparison) {
         case EQ: return order == 0;
         case NE: return order != 0;
@@ -271,7 +323,7 @@ static int condition_add(struct sssrmap_selection *s, const struct sssrmap_messa
         c->is_not = conj && (strcmp(conj, "AndNot") == 0 || strcmp(conj, "OrNot") == 0);
         c->opens = level > 0 ? (unsigned)level : 0;
         c->closes = level < 0 ? (unsigned)-level : 0;
-        c->value = value_of(xml_text(x));
+        c->value = value_of(xml_text(x), s->fields->kinds[c->field]);
         s->condition_count++;
         return 0;
 }
@@ -459,8 +511,8 @@ static int rows_cmp(const void *x, const void *y, void *arg)
 
                 if (!is_sorting(g->operation) && g->operation != GROUP_BY)
                         continue;
-                v = value_of(cell_text(s, a, g->field));
-                w = value_of(cell_text(s, b, g->field));
+                v = value_of(cell_text(s, a, g->field), s->fields->kinds[g->field]);
+                w = value_of(cell_text(s, b, g->field), s->fields->kinds[g->field]);
                 order = value_order(&v, &w);
                 if (order != 0)
                         return g->operation == TROS ? -order : order;
@@ -482,7 +534,8 @@ static struct result compute(const struct sssrmap_selection *s, unsigned field, 
         struct result r = {.integers = true};
 
         for (size_t i = from; i < to; i++) {
-                struct value v = value_of(cell_text(s, s->cells + i * s->field_count, field));
+                struct value v =
+                        value_of(cell_text(s, s->cells + i * s->field_count, field), s->fields->kinds[field]);
 
                 if (!v.text.p)
                         continue;

@@ -1,8 +1,8 @@
 /* selection: what a request wants to see of the elements of its answer: which of them (Where), which of their
  * fields, in which order, and what is computed of them (Get).
  *
- * An element is a row of texts, one for each field of its kind. Two texts are compared as numbers if both
- * are, else by their bytes. Match has * for any characters and ? for one. An element without a field meets no
+ * An element is a row of texts, one for each field, and each field has a kind, by which its texts are
+ * compared and sorted. Match has * for any characters and ? for one. An element without a field meets no
  * condition on it but NE. Conditions are joined by And, which binds closer than Or, AndNot and OrNot; groups
  * are parentheses. Sort and Tros (downwards) order the elements. Count, Sum, Max, Min and Average are
  * computed of all elements, or of each group that has the same values in the fields that GroupBy names.
@@ -16,10 +16,16 @@
 #define SSSRMAP_OPERATORS_MAX  16u
 #define SSSRMAP_STEPS_MAX      200000000u /* comparisons of a character or a value, for one answer */
 
+enum sssrmap_kind {
+        SSSRMAP_TEXT,   /* compared by its bytes */
+        SSSRMAP_NUMBER, /* as numbers if both are, else by their bytes */
+        SSSRMAP_JOB_ID, /* 7.10: by the numbers of request and job; a condition may name the request alone, 7.
+                         * By their bytes if one is not an id, such as the name of a job in another system */
+        SSSRMAP_USER,   /* a principal, by its bytes; a condition may name it without its domain */
+};
 struct sssrmap_fields {
         const char *names[SSSRMAP_FIELDS_MAX + 1]; /* up to NULL; constants */
-        uint32_t users; /* set of the fields that are principals: a condition may name one without its domain
-                         */
+        enum sssrmap_kind kinds[SSSRMAP_FIELDS_MAX];
 };
 
 struct sssrmap_selection;

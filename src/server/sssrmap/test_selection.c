@@ -10,13 +10,16 @@
 #include "server/sssrmap/schema.h"
 
 static struct xml_schema *schema;
-static const struct sssrmap_fields fields = {{"Id", "User", "Amount", "State", NULL}, .users = 2};
+static const struct sssrmap_fields fields = {
+        {"Id", "User", "Amount", "State", "Job", "Name", NULL},
+        {SSSRMAP_NUMBER, SSSRMAP_USER, SSSRMAP_NUMBER, SSSRMAP_TEXT, SSSRMAP_JOB_ID, SSSRMAP_TEXT}};
 static const char *const parameters[] = {"State", NULL};
 
 /* The elements that all tests ask about; NULL: the field is not there. */
-static const char *const elements[][4] = {{"1", "amy@lab", "100", "idle"}, {"2", "bob@lab", "9", "running"},
-                                          {"3", "amy@far", "-5", "held"},  {"10", "eve@lab", NULL, "idle"},
-                                          {"11", "amy@lab", "9.0", ""},    {"2a", "bob@far", "7", "running"}};
+static const char *const elements[][6] = {
+        {"1", "amy@lab", "100", "idle", "7.1", "10"}, {"2", "bob@lab", "9", "running", "7.10", "010"},
+        {"3", "amy@far", "-5", "held", "7.2", "1e1"}, {"10", "eve@lab", NULL, "idle", "10.0", "10.0"},
+        {"11", "amy@lab", "9.0", "", "PBS.1", "9"},   {"2a", "bob@far", "7", "running", NULL, "1.10"}};
 
 /* Asks with these Where and Get; the answer is the texts of each element, in order. Returns the code. */
 static int ask(const char *action, const char *given, struct buf *ret)
@@ -41,9 +44,9 @@ static int ask(const char *action, const char *given, struct buf *ret)
         if (r == 0)
                 r = sssrmap_selection_new(&m, parameters, &fields, &s, &err);
         for (size_t i = 0; r == 0 && i < sizeof(elements) / sizeof(elements[0]); i++) {
-                struct str values[4];
+                struct str values[6];
 
-                for (unsigned k = 0; k < 4; k++)
+                for (unsigned k = 0; k < 6; k++)
                         values[k] = str_of(elements[i][k]);
                 sssrmap_selection_add(s, values, "x", &out);
         }
@@ -98,6 +101,49 @@ static void texts_and_numbers_are_compared(void **state)
         assert_string_equal(ids(WHERE("User", "", "amy@lab")), "1 11");
         assert_string_equal(ids(WHERE("User", "op=\"NE\"", "amy")), "2 10 2a");
         assert_string_equal(ids(WHERE("Amount", "op=\"LT\"", "9223372036854775807")), "1 2 3 11 2a");
+}
+
+/* Names are texts, even if they look like one number. */
+static void names_are_no_numbers(void **state)
+{
+        BUF_CLEANUP struct buf said = {0};
+
+        (void)state;
+        assert_string_equal(ids(WHERE("Name", "", "10")), "1");
+        assert_string_equal(ids(WHERE("Name", "op=\"NE\"", "10")), "2 3 10 11 2a");
+        assert_string_equal(ids(WHERE("Name", "op=\"LT\"", "10")), "2 2a");
+        assert_string_equal(ids("<Get name=\"Name\" op=\"Sort\"/>"), "2 2a 1 10 3 11");
+        assert_int_equal(
+                ask("Query", "<Get name=\"Name\" op=\"Sum\"/><Get name=\"Name\" op=\"Max\"/>", &said), 0);
+        assert_string_equal(buf_z(&said), "1:<x><Name>9</Name></x>");
+}
+
+/* Ids of jobs are compared by request and job; what is no id stands behind them. */
+static void job_ids_are_two_numbers(void **state)
+{
+        BUF_CLEANUP struct buf said = {0};
+
+        (void)state;
+        assert_string_equal(ids(WHERE("Job", "", "7.1")), "1");
+        assert_string_equal(ids(WHERE("Job", "op=\"NE\"", "7.1")), "2 3 10 11 2a");
+        assert_string_equal(ids(WHERE("Job", "op=\"GT\"", "7.2")), "2 10 11");
+        assert_string_equal(ids(WHERE("Job", "op=\"LE\"", "7.2")), "1 3");
+        assert_string_equal(ids(WHERE("Job", "", "7")), "1 2 3");
+        assert_string_equal(ids(WHERE("Job", "op=\"GT\"", "7")), "10 11");
+        assert_string_equal(ids(WHERE("Job", "op=\"LE\"", "7")), "1 2 3");
+        assert_string_equal(ids(WHERE("Job", "", "7.01")), "");
+        assert_string_equal(ids(WHERE("Job", "", "7.1e0")), "");
+        assert_string_equal(ids(WHERE("Job", "", "99999999999999999999.1")), "");
+        assert_string_equal(ids(WHERE("Job", "", "PBS.1")), "11");
+        assert_string_equal(ids("<Get name=\"Job\" op=\"Sort\"/>"), "2a 1 3 2 10 11");
+        assert_string_equal(ids("<Get name=\"Job\" op=\"Tros\"/>"), "11 10 2 3 1 2a");
+        assert_int_equal(
+                ask("Query",
+                    WHERE("Job", "", "7") "<Get name=\"Job\" op=\"Max\"/><Get name=\"Job\" op=\"Min\"/>"
+                                          "<Get name=\"Job\" op=\"Sum\"/>",
+                    &said),
+                0);
+        assert_string_equal(buf_z(&said), "1:<x><Job>7.10</Job><Job>7.1</Job></x>");
 }
 
 static void patterns_match(void **state)
@@ -240,7 +286,7 @@ static void expensive_conditions_end(void **state)
         assert_int_equal(sssrmap_request(&m, &err), 0);
         assert_int_equal(sssrmap_selection_new(&m, parameters, &fields, &s, &err), 0);
         for (unsigned i = 0; i < 1000; i++)
-                sssrmap_selection_add(s, (const struct str[4]){{.p = text, .n = sizeof(text)}}, "x", &out);
+                sssrmap_selection_add(s, (const struct str[6]){{.p = text, .n = sizeof(text)}}, "x", &out);
         assert_int_equal(sssrmap_selection_end(s, "x", &out, &count, &err), SSSRMAP_FAILED);
         assert_int_equal(out.n, 0);
         sssrmap_selection_free(s);
@@ -251,6 +297,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(texts_and_numbers_are_compared),
+                cmocka_unit_test(names_are_no_numbers),
+                cmocka_unit_test(job_ids_are_two_numbers),
                 cmocka_unit_test(patterns_match),
                 cmocka_unit_test(conditions_are_joined),
                 cmocka_unit_test(elements_are_sorted),
