@@ -530,6 +530,14 @@ static int need_open_account(struct run *r, struct str name, struct bank_account
         return e;
 }
 
+static void text_set(char **text, struct str value)
+{
+        if (!value.n)
+                return;
+        free(*text);
+        *text = str_dupz(value);
+}
+
 static int run_open(struct run *r)
 {
         const struct bank_order *o = r->order;
@@ -563,10 +571,7 @@ static int run_open(struct run *r)
         if (!a)
                 a = account_new(r->bank, o->account, parent);
         a->closed = false;
-        if (o->why.n) {
-                free(a->text);
-                a->text = str_dupz(o->why);
-        }
+        text_set(&a->text, o->why);
         r->bank->generation++; /* jobs may wait for an account */
         return 0;
 }
@@ -598,6 +603,23 @@ static int run_close(struct run *r)
         a->closed = true;
         r->bank->generation++; /* what its jobs wait for has changed */
         return 0;
+}
+
+/* Changes an account that is there. */
+static int run_account(struct run *r)
+{
+        const struct bank_order *o = r->order;
+        struct bank_account *a;
+        int e = need_account(r, o->account, &a);
+
+        if (!e && !o->activity && !o->why.n)
+                e = err_set(r->err, BANK_INVALID,
+                            "nothing is changed: give a description, or whether the account is active");
+        if (!e && o->activity)
+                e = o->activity == BANK_ACTIVE ? run_open(r) : run_close(r);
+        if (!e && !r->only_check)
+                text_set(&a->text, o->why);
+        return e;
 }
 
 static int run_member(struct run *r)
@@ -657,14 +679,6 @@ static int need_entry(struct run *r, struct registry **ret_registry, struct regi
                 return 0;
         return err_set(r->err, BANK_UNKNOWN, "the bank has no %s " STR_FMT, registry_word(*ret_registry),
                        STR_ARG(name));
-}
-
-static void text_set(char **text, struct str value)
-{
-        if (!value.n)
-                return;
-        free(*text);
-        *text = str_dupz(value);
 }
 
 static void entry_set(struct run *r, struct registry_entry *x)
@@ -1561,6 +1575,7 @@ static int run_order(struct run *r)
         case BANK_USER: return run_entry(r);
         case BANK_UNREGISTER: return run_unregister(r);
         case BANK_CLOSE: return run_close(r);
+        case BANK_ACCOUNT: return run_account(r);
         case BANK_REQUOTE: return run_requote(r);
         case BANK_CANCEL: return run_cancel(r);
         case BANK_OPS: break;

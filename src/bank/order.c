@@ -44,7 +44,7 @@ static const char *const op_names[BANK_OPS] = {
         [BANK_RELEASE] = "release",   [BANK_CHARGE] = "charge",     [BANK_REFUND] = "refund",
         [BANK_REGISTER] = "register", [BANK_MACHINE] = "machine",   [BANK_UNREGISTER] = "unregister",
         [BANK_CLOSE] = "close",       [BANK_USER] = "user",         [BANK_REQUOTE] = "requote",
-        [BANK_CANCEL] = "cancel",
+        [BANK_CANCEL] = "cancel",     [BANK_ACCOUNT] = "account",
 };
 static const char *const role_names[BANK_ROLES] = {"none", "user", "manager", "owner"};
 static const char *const activity_names[BANK_ACTIVITIES] = {"", "active", "inactive"};

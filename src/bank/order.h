@@ -7,7 +7,7 @@
 #include "base/set.h"
 
 enum bank_op {
-        BANK_OPEN = 1, /* the account is made, or has another text */
+        BANK_OPEN = 1, /* the account is made, or opened again, or has another text */
         BANK_MEMBER,   /* `user` has `role` in the account; none: he is no member any more */
         BANK_DEPOSIT, /* into allocation `id`; 0: into a new one with these dates, credit, places and users */
         BANK_WITHDRAW, /* amount that is neither reserved nor credit, from allocation `id`, or from any */
@@ -27,6 +27,7 @@ enum bank_op {
         BANK_USER,       /* the registered user `user` is changed */
         BANK_REQUOTE,    /* the end (0: as before) and the description (empty: as before) of quote `quote` */
         BANK_CANCEL,     /* quote `quote`, which no lien holds, is withdrawn */
+        BANK_ACCOUNT, /* the account has another text, or is opened again or closed, by `activity`, or both */
         BANK_OPS
 };
 

@@ -462,6 +462,34 @@ static void test_accounts_are_closed(void **state)
         assert_int_equal(TELL(k, .op = BANK_CLOSE, .account = STR("chemistry")), BANK_UNKNOWN);
 }
 
+/* A change makes no account, and another text leaves it open or closed. */
+static void test_accounts_are_changed(void **state)
+{
+        struct str where = STR("physics.cms");
+        struct books *k = *state;
+
+        assert_int_equal(TELL(k, .op = BANK_ACCOUNT, .account = STR("chemistry"), .why = STR("x")),
+                         BANK_UNKNOWN);
+        assert_int_equal(TELL(k, .op = BANK_ACCOUNT, .account = where), BANK_INVALID);
+        assert_int_equal(TELL(k, .op = BANK_ACCOUNT, .account = STR("physics"), .activity = BANK_INACTIVE),
+                         BANK_CONFLICT);
+        assert_int_equal(
+                TELL(k, .op = BANK_ACCOUNT, .account = where, .activity = BANK_INACTIVE, .why = STR("May")),
+                0);
+        assert_true(cms(k)->closed);
+        assert_string_equal(cms(k)->text, "May");
+        assert_int_equal(TELL(k, .op = BANK_ACCOUNT, .account = where, .why = STR("June")), 0);
+        assert_true(cms(k)->closed);
+        assert_string_equal(cms(k)->text, "June");
+        assert_int_equal(TELL(k, .op = BANK_ACCOUNT, .account = where, .activity = BANK_ACTIVE), 0);
+        assert_false(cms(k)->closed);
+        deposit(k, 5);
+        assert_int_equal(
+                TELL(k, .op = BANK_ACCOUNT, .account = where, .activity = BANK_INACTIVE, .why = STR("July")),
+                BANK_CONFLICT);
+        assert_string_equal(cms(k)->text, "June");
+}
+
 /* Liens of other systems are found by the names of their jobs, apart from their reasons, also after a
  * restart; the movements have both. */
 static void test_jobs_of_other_systems_have_names(void **state)
@@ -808,6 +836,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_liens_of_other_systems_have_an_end, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_quote_is_used_once_and_in_its_time, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_accounts_are_closed, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_accounts_are_changed, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_jobs_of_other_systems_have_names, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_tree_has_a_share, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_machines_are_registered, setup, teardown),

@@ -552,10 +552,11 @@ static void order_machine(struct game *g)
 
 void game_user_bank(struct game *g)
 {
-        static const enum bank_op ops[] = {
-                BANK_DEPOSIT, BANK_DEPOSIT, BANK_WITHDRAW, BANK_TRANSFER, BANK_SET,     BANK_LIEN,
-                BANK_EXTEND,  BANK_RELEASE, BANK_CHARGE,   BANK_REFUND,   BANK_QUOTE,   BANK_QUOTE,
-                BANK_QUOTE,   BANK_QUOTE,   BANK_CLOSE,    BANK_OPEN,     BANK_REQUOTE, BANK_CANCEL};
+        static const enum bank_op ops[] = {BANK_DEPOSIT, BANK_DEPOSIT, BANK_WITHDRAW, BANK_TRANSFER,
+                                           BANK_SET,     BANK_LIEN,    BANK_EXTEND,   BANK_RELEASE,
+                                           BANK_CHARGE,  BANK_REFUND,  BANK_QUOTE,    BANK_QUOTE,
+                                           BANK_QUOTE,   BANK_QUOTE,   BANK_CLOSE,    BANK_OPEN,
+                                           BANK_REQUOTE, BANK_CANCEL,  BANK_ACCOUNT};
         struct bank_order o = {.op = ops[game_below(g, sizeof(ops) / sizeof(ops[0]))],
                                .account = str_of(accounts[game_below(g, ACCOUNTS)]),
                                .to = str_of(accounts[game_below(g, ACCOUNTS)]),
@@ -583,6 +584,8 @@ void game_user_bank(struct game *g)
                 o.quote = game_below(g, 100);
         if (o.op == BANK_SET && game_chance(g, 50))
                 o.activity = BANK_INACTIVE;
+        if (o.op == BANK_ACCOUNT)
+                o.activity = (enum bank_activity)game_below(g, BANK_ACTIVITIES);
         if (o.op == BANK_QUOTE || game_chance(g, 30))
                 o.end_ms = sim_world_now(g->world) + 1 + game_below(g, o.op == BANK_QUOTE ? 30000 : 3000);
         if (o.op == BANK_QUOTE) {

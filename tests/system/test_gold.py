@@ -298,6 +298,9 @@ def test_accounts_are_changed(instance, gold):
     assert gold("gchaccount", "-I", "p") == "Successfully modified 1 Account\n" and gold("glsaccount", "-I", "--quiet", "--show", "Name") == "p\n"
     assert gold("goldsh", "Account", "Modify", "Name=p", "Active=True", "Description=again") == "Successfully modified 1 Account\n"
     assert [(a["description"], a.get("closed", False)) for a in instance.json("bank")["accounts"]] == [("again", False)]
+    gold("gchaccount", "-I", "-d", "over", "p")
+    gold("gchaccount", "-d", "quite over", "p")  # it stays closed
+    assert [(a["description"], a["closed"]) for a in instance.json("bank")["accounts"]] == [("quite over", True)]
     assert "no Account none" in gold("gchaccount", "-d", "x", "none", code=1).err and "which Account" in gold("gchaccount", code=1).err
 
 

@@ -231,7 +231,10 @@ def test_every_operation(instance):
     assert call("GET", "/v1/reservations")["reservations"] == []
     call("GET", "/v1/reservations/1", status=404)
     call("DELETE", "/v1/reservations/1", status=404)
-    call("POST", "/v1/bank/orders", {"op": "open", "account": "physics", "why": "the physicists"})
+    call("POST", "/v1/bank/orders", {"op": "open", "new": True, "account": "physics", "why": "the physicists"})
+    call("POST", "/v1/bank/orders", {"op": "open", "new": True, "account": "physics"}, status=409)
+    call("POST", "/v1/bank/orders", {"op": "account", "account": "none", "why": "x"}, status=404)
+    assert call("POST", "/v1/bank/orders", {"op": "account", "account": "physics", "why": "physicists", "state": "active"})["account"]["description"] == "physicists"
     assert call("POST", "/v1/bank/orders", {"op": "deposit", "account": "physics", "amount": 100, "credit": 7})["amount"] == 100
     call("POST", "/v1/bank/orders", {"op": "quote", "account": "physics", "duration_ms": 1000, "cpus": 2})
     lien = call("POST", "/v1/bank/orders", {"op": "lien", "account": "physics", "amount": 10})["id"]

@@ -187,6 +187,14 @@ def test_accounts_allocations_and_transactions(instance, port):
     assert maui("Modify", "Account", code="317", ProjectId="chem.x", Active="perhaps")
     assert maui("Modify", "Account", ProjectId="chem.x", Active="True") and maui("Delete", "Account", ProjectId="chem.x")
     assert maui("Delete", "Account", code="740", ProjectId="chem.x")
+    assert "already" in maui("Create", "Account", code="740", ProjectId="chem.x") and "already" in maui("Create", "Project", code="740", ProjectId="chem", Description="b")
+    for action in ("Account", "Project"):
+        assert maui("Modify", action, code="742", ProjectId="typo", Description="x") and maui("Modify", action, code="742", ProjectId="typo", Active="True")
+    assert "nothing is changed" in maui("Modify", "Project", code="317", ProjectId="chem")
+    maui("Create", "Project", ProjectId="bio", Description="a")
+    assert maui("Modify", "Project", ProjectId="bio", Active="False", Description="closed in May")[0]["Active"] == "False"
+    assert maui("Modify", "Project", ProjectId="bio", Description="closed in June")[0]["Active"] == "False"
+    assert [(a["ProjectId"], a.get("Description"), a["Active"]) for a in maui("Query", "Project")][0] == ("bio", "closed in June", "False")
     assert maui("Create", "ProjectUser", ProjectId="chem", UserId="eve", Role="owner") and maui("Create", "ProjectUser", ProjectId="chem", UserId="*@lab")
     assert maui("Query", "ProjectUser") == [{"ProjectId": "chem", "UserId": "eve@local", "Role": "owner"}, {"ProjectId": "chem", "UserId": "*@lab", "Role": "user"}]
     assert maui("Create", "ProjectUser", actor="eve", ProjectId="chem", UserId="bob", Role="manager") and maui("Delete", "ProjectUser", ProjectId="chem", UserId="bob")

@@ -116,6 +116,18 @@ static int close_account(struct cli *cli, const char *account)
         return gold_order_send(cli, &o, &answer);
 }
 
+static int change_account(struct cli *cli, const char *account, const char *description, const char *state)
+{
+        struct api_answer answer API_ANSWER_CLEANUP = {0};
+        struct gold_order o;
+
+        gold_order(&o, "account");
+        gold_order_text(&o, "account", account);
+        gold_order_text(&o, "why", description);
+        gold_order_text(&o, "state", state);
+        return gold_order_send(cli, &o, &answer);
+}
+
 static int change(struct cli *cli, const struct words *w, const char *thing)
 {
         const char *account = gold_account(w), *description = words_text(w, "description");
@@ -129,10 +141,11 @@ static int change(struct cli *cli, const struct words *w, const char *thing)
                 return cli_error(1, "there is no %s %s, or you are no member of it", thing, account);
         if (closes && opens)
                 return cli_error(1, "give one of -A and -I");
-        if (description || opens)
-                code = open_account(cli, account, description);
-        if (code == 0 && closes)
-                code = close_account(cli, account);
+        if (description || opens || closes)
+                code = change_account(cli, account, description,
+                                      opens    ? "active"
+                                      : closes ? "inactive"
+                                               : NULL);
         if (code == 0 && (description || opens || closes))
                 gold_say(w, "Successfully modified 1 %s", thing);
         if (code == 0)

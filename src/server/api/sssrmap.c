@@ -36,7 +36,6 @@ enum kind {
         SWITCH,    /* True or False, as active or inactive */
         EDITED,    /* a list with this text, of the jobs that get the attributes which follow */
         COUNT,     /* a whole number, as the text of an attribute */
-        OPENED,    /* True or False, as the order that opens an account or closes it */
         PLACES,    /* of a reply: the places of a list, AGENT/QUEUE, with commas between */
         CPUS,      /* of a reply: the sum of the processors of these places */
         PRINCIPAL, /* of a reply: a user, whom a condition may name without the domain */
@@ -217,7 +216,7 @@ static const struct member machine_named[] = {{"MachineName", "place", TEXT, tru
         }
 static const struct member transaction_query[] = {{"ProjectId", "", TEXT, true}, FROM_TO, END};
 static const struct member account_open[] = {ACCOUNT, WHY, END};
-static const struct member account_switch[] = {ACCOUNT, {"Active", "op", OPENED, true}, WHY, END};
+static const struct member account_change[] = {ACCOUNT, WHY, {"Active", "state", SWITCH, false}, END};
 static const struct member account_close[] = {ACCOUNT, END};
 static const struct member allocation_new[] = {ACCOUNT,
                                                AMOUNT,
@@ -405,11 +404,10 @@ static const struct mapping mappings[] = {
         {"Withdraw", "Account", ORDERS, OP("withdraw"), withdraw, NULL, "Account", NULL, ordered},
         {"Transfer", "Account", ORDERS, OP("transfer"), transfer, NULL, "Account", NULL, ordered},
 #define CHANGES(object)                                                                                      \
-        {"Create", object, ORDERS, OP("open"), account_open, NULL, object, NULL, account_done, "account"},   \
-                {"Modify", object, ORDERS, "{",          "}",      account_switch,                           \
-                 NULL,     object, NULL,   account_done, "account"},                                         \
-                {"Modify", object, ORDERS, OP("open"),   account_open,                                       \
-                 NULL,     object, NULL,   account_done, "account"},                                         \
+        {"Create", object,       ORDERS,   "{\"op\":\"open\",\"new\":true", "}", account_open, NULL, object, \
+         NULL,     account_done, "account"},                                                                 \
+                {"Modify", object, ORDERS, OP("account"), account_change,                                    \
+                 NULL,     object, NULL,   account_done,  "account"},                                        \
         {                                                                                                    \
                 "Delete", object, ORDERS, OP("close"), account_close, NULL, object, NULL, account_done,      \
                         "account"                                                                            \
@@ -586,8 +584,7 @@ static const char *kind_words(enum kind kind)
         case USERS: return "a list of users";
         case NUMBER: return "a whole number";
         case COUNT: return "a whole number from 1 on";
-        case SWITCH:
-        case OPENED: return "True or False";
+        case SWITCH: return "True or False";
         default: return "a number of seconds";
         }
 }
@@ -621,7 +618,7 @@ static int write_value(struct server *s, struct json *j, const struct sssrmap_me
             (is_time(e->kind) && (str_to_i64(value, &n) != 0 || n < 0 || n > TIME_MAX)) ||
             (e->kind == USER && !principal_of(s, value, &user)) ||
             (e->kind == USERS && !principals_of(s, value, &user)) ||
-            ((e->kind == SWITCH || e->kind == OPENED) && !is_switch(value)) ||
+            (e->kind == SWITCH && !is_switch(value)) ||
             (e->kind == COUNT && (str_to_i64(value, &n) != 0 || n < 1)))
                 return err_set(err, SSSRMAP_VALUE, "%s: \"" STR_FMT "\" is not %s", e->parameter,
                                STR_ARG(str_head(value, 64)), kind_words(e->kind));
@@ -642,7 +639,6 @@ static int write_value(struct server *s, struct json *j, const struct sssrmap_me
         case UNTIL: return write_until(j, m, n, err);
         case NAMES: write_names(j, value); break;
         case SWITCH: json_strz(j, is_yes(value) ? "active" : "inactive"); break;
-        case OPENED: json_strz(j, is_yes(value) ? "open" : "close"); break;
         case COUNT: json_str(j, value); break;
         case LIST:
         case EDITED:
@@ -660,7 +656,7 @@ static int write_value(struct server *s, struct json *j, const struct sssrmap_me
 
 static int write_body(struct server *s, struct translation *t)
 {
-        struct json j = {.out = &t->body, .comma = strcmp(t->mapping->before, "{") != 0};
+        struct json j = {.out = &t->body, .comma = true};
         int r = 0;
 
         buf_addz(&t->body, t->mapping->before);

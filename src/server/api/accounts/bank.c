@@ -470,8 +470,7 @@ static bool read_order(struct call *c, struct bank_order *o, struct asked *ret_a
                 call_fail(c, 400, "bad_request",
                           "op must be open, member, deposit, withdraw, transfer, set, quote, lien, "
                           "extend, release, charge, refund, register, machine, user, unregister, close, "
-                          "requote "
-                          "or cancel");
+                          "requote, cancel or account");
                 return false;
         }
         if (!bank_activity_parse(call_json_text(doc, "state"), &o->activity)) {
@@ -519,6 +518,11 @@ static bool is_about_register(const struct bank_order *o)
                o->op == BANK_UNREGISTER;
 }
 
+static bool is_about_account(const struct bank_order *o)
+{
+        return o->op == BANK_OPEN || o->op == BANK_CLOSE || o->op == BANK_ACCOUNT;
+}
+
 /* A quote may be changed by whoever may make it: its user, and managers of its account. Only operators may
  * have a promise last longer than it was made for. Returns false if the call has failed. */
 static bool may_change_quote(struct server *s, struct call *c, const struct bank_order *o)
@@ -563,15 +567,14 @@ static bool may_order(struct server *s, struct call *c, const struct bank_order 
                 return true;
         if (o->op == BANK_DEPOSIT || o->op == BANK_WITHDRAW || o->op == BANK_SET || is_about_register(o) ||
             (o->op == BANK_REFUND && c->role == ROLE_USER) ||
-            ((o->op == BANK_OPEN || o->op == BANK_CLOSE) && !parent_of(account).n)) {
+            (is_about_account(o) && !parent_of(account).n)) {
                 call_fail(c, 403, "forbidden", "only an administrator of the bank may do that");
                 return false;
         }
         if (o->op == BANK_REQUOTE || o->op == BANK_CANCEL)
                 return may_change_quote(s, c, o);
         if (c->role == ROLE_OPERATOR)
-                return o->op != BANK_OPEN && o->op != BANK_CLOSE && o->op != BANK_MEMBER &&
-                                       o->op != BANK_TRANSFER
+                return !is_about_account(o) && o->op != BANK_MEMBER && o->op != BANK_TRANSFER
                                ? true
                                : (call_fail(c, 403, "forbidden",
                                             "only an admin, or an owner of the account, may do that"),
@@ -584,10 +587,10 @@ static bool may_order(struct server *s, struct call *c, const struct bank_order 
                 account = str_of(l->account->name);
                 if (l->user && str_eqz(str_of(l->user), c->who))
                         least = BANK_ROLE_USER;
-        } else if (o->op == BANK_CLOSE) {
+        } else if (o->op == BANK_CLOSE || (o->op == BANK_ACCOUNT && o->activity == BANK_INACTIVE)) {
                 account = parent_of(account);
                 least = BANK_ROLE_OWNER;
-        } else if (o->op == BANK_OPEN) {
+        } else if (o->op == BANK_OPEN || o->op == BANK_ACCOUNT) {
                 account = bank_account(b, account) ? account : parent_of(account);
                 least = BANK_ROLE_OWNER;
         } else if (o->op == BANK_MEMBER) {
@@ -788,6 +791,17 @@ void bank_carry_out(struct server *s, struct call *c, const struct bank_order *o
         call_io(c, bank_answer);
 }
 
+/* Checks that an account that is to be a new one is not there. */
+static bool is_new_if_asked(struct server *s, struct call *c, const struct bank_order *o)
+{
+        if (o->op != BANK_OPEN || !json_is_true(json_object_get(c->state, "new")) ||
+            !bank_account(core_bank(s->core), o->account))
+                return true;
+        call_fail(c, 409, "conflict", "the bank has the account " STR_FMT " already",
+                  STR_ARG(str_head(o->account, BANK_NAME_MAX)));
+        return false;
+}
+
 static void carry_out(struct server *s, struct call *c)
 {
         struct asked asked;
@@ -798,7 +812,8 @@ static void carry_out(struct server *s, struct call *c)
         if (!o.user.n && (o.op == BANK_QUOTE || o.op == BANK_LIEN || (o.op == BANK_CHARGE && !o.id)))
                 o.user = asked.use.user = str_of(c->who);
         find_named(s, c, &o);
-        if (may_order(s, c, &o) && has_share(s, c, &o) && complete(s, c, &o, &asked))
+        if (may_order(s, c, &o) && is_new_if_asked(s, c, &o) && has_share(s, c, &o) &&
+            complete(s, c, &o, &asked))
                 bank_carry_out(s, c, &o);
 }
 
