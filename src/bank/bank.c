@@ -590,7 +590,8 @@ static int run_close(struct run *r)
         if (has_money)
                 return err_set(r->err, BANK_CONFLICT,
                                "the account %s has a balance of %lld, and %lld that is reserved: withdraw or "
-                               "transfer what is left, or pay what it owes, before it is closed",
+                               "transfer what is left, or deposit what it owes into the allocation that "
+                               "owes it, before it is closed",
                                a->name, (long long)a->balance, (long long)a->held);
         for (below = a->children; below && below->closed; below = below->next)
                 ;
@@ -751,12 +752,11 @@ static int run_unregister(struct run *r)
 }
 
 /* Checks the user for whom money is promised or reserved. */
-static int check_user(struct run *r)
+static int check_user(struct run *r, struct str user)
 {
-        if (!registry_is_inactive(r->bank->users, r->order->user))
+        if (!registry_is_inactive(r->bank->users, user))
                 return 0;
-        return err_set(r->err, BANK_CONFLICT, "the user " STR_FMT " is inactive in the bank",
-                       STR_ARG(r->order->user));
+        return err_set(r->err, BANK_CONFLICT, "the user " STR_FMT " is inactive in the bank", STR_ARG(user));
 }
 
 /* Checks a place that an order names: an empty one names none, and * names all. */
@@ -815,6 +815,13 @@ static struct bank_allocation *allocation_find(const struct bank_account *a, uin
         return NULL;
 }
 
+bool bank_allocation_is_open(const struct bank_account *a, uint64_t id, int64_t at_ms)
+{
+        const struct bank_allocation *x = allocation_find(a, id);
+
+        return x && allocation_is_open(x, at_ms);
+}
+
 static int need_allocation(struct run *r, const struct bank_account *a, struct bank_allocation **ret)
 {
         *ret = allocation_find(a, r->order->id);
@@ -870,8 +877,9 @@ static int run_deposit(struct run *r)
                 e = o->id ? need_allocation(r, a, &x) : check_dates(r, 0);
         while (!e && !x && rest.n && str_cut(&rest, ',', &one))
                 e = check_place(r, str_trim(one), false);
-        if (!e && x && x->end_ms && x->end_ms <= r->at_ms)
-                e = err_set(r->err, BANK_INVALID, "allocation %llu of %s has ended",
+        if (!e && x && x->end_ms && x->end_ms <= r->at_ms && o->amount > -x->amount)
+                e = err_set(r->err, BANK_INVALID,
+                            "allocation %llu of %s has ended, and takes only what it owes",
                             (unsigned long long)x->id, a->name);
         if (!e && !x && o->end_ms && o->end_ms <= r->at_ms)
                 e = err_set(r->err, BANK_INVALID, "the allocation would have ended already");
@@ -1058,7 +1066,7 @@ static int run_quote(struct run *r)
         if (!e)
                 e = check_place(r, o->place, true);
         if (!e)
-                e = check_user(r);
+                e = check_user(r, o->user);
         for (size_t i = 0; i < b->quote_count; i++)
                 open += quote_is_open_to_any(&b->quotes[i], r->at_ms);
         if (!e && open >= BANK_QUOTES_MAX)
@@ -1188,7 +1196,26 @@ static void lien_add_name(struct bank *b, struct bank_lien *l)
         if (!lien_job(l).n)
                 return;
         lien_name(&name, str_of(l->account->name), str_of(l->user), lien_job(l));
-        map_put(b->named_liens, buf_view(&name), l);
+        l->hides = map_put(b->named_liens, buf_view(&name), l) != NULL;
+}
+
+/* Of several liens with one name the newest is found by it. */
+static struct bank_lien *lien_newest(const struct bank *b, const struct bank_lien *like)
+{
+        struct bank_lien *newest = NULL;
+        size_t at = 0;
+        uint64_t id;
+        void *value;
+
+        while (idmap_next(b->liens, &at, &id, &value)) {
+                struct bank_lien *l = value;
+
+                if (l != like && !l->request && l->account == like->account &&
+                    (!newest || l->id > newest->id) && str_eq(str_of(l->user), str_of(like->user)) &&
+                    str_eq(lien_job(l), lien_job(like)))
+                        newest = l;
+        }
+        return newest;
 }
 
 static void lien_drop_name(struct bank *b, struct bank_lien *l)
@@ -1198,8 +1225,15 @@ static void lien_drop_name(struct bank *b, struct bank_lien *l)
         b->other_liens--;
         root_of(l->account)->tree_liens--;
         lien_name(&name, str_of(l->account->name), str_of(l->user), lien_job(l));
-        if (map_get(b->named_liens, buf_view(&name)) == l)
-                map_take(b->named_liens, buf_view(&name));
+        if (map_get(b->named_liens, buf_view(&name)) != l)
+                return;
+        map_take(b->named_liens, buf_view(&name));
+        if (l->hides) {
+                struct bank_lien *other = lien_newest(b, l);
+
+                if (other)
+                        map_put(b->named_liens, buf_view(&name), other);
+        }
 }
 
 const struct bank_lien *bank_lien_named(const struct bank *b, struct str account, struct str user,
@@ -1306,7 +1340,7 @@ static int run_lien(struct run *r)
         if (!e && !o->request)
                 e = check_place(r, o->place, true);
         if (!e && !o->request)
-                e = check_user(r);
+                e = check_user(r, o->user);
         if (!e && o->quote && count != 1)
                 e = err_set(r->err, BANK_INVALID, "a quote is for one lien");
         if (!e)
@@ -1380,6 +1414,7 @@ static int run_extend(struct run *r)
 {
         const struct bank_order *o = r->order;
         const struct bank_lien *l;
+        struct str user, place;
         int e = check_amount(r, o->end_ms != 0);
 
         if (!e)
@@ -1393,9 +1428,14 @@ static int run_extend(struct run *r)
         SET_FOREACH (&o->members, m)
                 if (lien_of(r->bank, o->request, (uint32_t)m)->account != l->account)
                         return err_set(r->err, BANK_INVALID, "the liens are of several accounts");
-        e = check_available(r, l->account, o->user.n ? o->user : str_of(l->user),
-                            o->place.n ? o->place : str_of(l->place),
-                            o->request ? set_count(&o->members) : 1);
+        user = o->user.n ? o->user : str_of(l->user);
+        place = o->place.n ? o->place : str_of(l->place);
+        if (!o->request)
+                e = check_place(r, place, true);
+        if (!e && !o->request)
+                e = check_user(r, user);
+        if (!e)
+                e = check_available(r, l->account, user, place, o->request ? set_count(&o->members) : 1);
         if (!e && !r->only_check)
                 each_lien(r, extend);
         return e;
@@ -1489,10 +1529,13 @@ static int run_charge(struct run *r)
                 e = check_amount(r, true);
                 if (!e)
                         e = need_liens(r);
+                if (!e && !o->request)
+                        e = check_place(r, o->place, false);
                 l = o->id && !e ? idmap_get(r->bank->liens, o->id) : NULL;
                 if (l && l->amount < o->amount &&
-                    bank_available(l->account, str_of(l->user), str_of(l->place), r->at_ms) <
-                            o->amount - l->amount)
+                    bank_available(l->account, o->user.n ? o->user : str_of(l->user),
+                                   o->place.n ? o->place : str_of(l->place),
+                                   r->at_ms) < o->amount - l->amount)
                         e = err_set(r->err, BANK_SHORT,
                                     "lien %llu holds %lld, and the account %s has not the rest of %lld",
                                     (unsigned long long)l->id, (long long)l->amount, l->account->name,
@@ -1530,13 +1573,17 @@ static int run_refund(struct run *r)
                             (long long)(a->charged - a->refunded), (long long)o->amount);
         if (!e && o->id)
                 e = need_allocation(r, a, &x);
-        for (uint32_t i = 0; !e && !x && i < a->allocation_count; i++)
-                if (allocation_is_open(a->allocations[i], r->at_ms))
-                        x = a->allocations[i];
+        for (uint32_t i = 0; !e && !x && i < a->allocation_count; i++) {
+                struct bank_allocation *y = a->allocations[i];
+
+                if (allocation_is_open(y, r->at_ms) && list_has(y->users, o->user, pattern_is_user) &&
+                    list_has(y->places, o->place, bank_place_fits))
+                        x = y;
+        }
         if (!e && !x)
                 e = err_set(r->err, BANK_INVALID,
-                            "the account %s has no allocation that is open now: make a deposit first, or "
-                            "name one",
+                            "the account %s has no allocation that is open now for those who get it back: "
+                            "make a deposit first, or name one",
                             a->name);
         if (e || r->only_check)
                 return e;

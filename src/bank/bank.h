@@ -123,6 +123,7 @@ struct bank_lien {
         uint64_t quote;           /* 0: none */
         char *user, *place, *why; /* set if the lien belongs to no job */
         char *job;                /* name of the job in another system; NULL: none was given */
+        bool hides;               /* when it was made, another lien had its name */
         struct bank_share {
                 struct bank_allocation *allocation;
                 int64_t amount;
@@ -167,6 +168,8 @@ struct bank_account *bank_account_above(const struct bank *b, struct str name);
 /* Money that `user` could spend of the account at this place at at_ms, credit included; never negative. An
  * empty user or place matches unrestricted allocations only. A closed account has nothing to spend. */
 int64_t bank_available(const struct bank_account *a, struct str user, struct str place, int64_t at_ms);
+/* Returns whether the account has this allocation, and money can be taken from it at this time. */
+bool bank_allocation_is_open(const struct bank_account *a, uint64_t id, int64_t at_ms);
 /* Money that the account could spend at at_ms, regardless of restrictions to users and places. */
 int64_t bank_available_any(const struct bank_account *a, int64_t at_ms);
 /* The user's role in the account: the highest one that the account or an ancestor gives. */

@@ -19,7 +19,8 @@ enum bank_op {
         BANK_EXTEND,  /* `amount` more, until end_ms, for each of the members' liens or for lien `id` */
         BANK_RELEASE, /* the members' liens, or lien `id`, hold nothing any more */
         BANK_CHARGE, /* what was used: of the members' liens each `amount`, of lien `id`, or of the account */
-        BANK_REFUND, /* into allocation `id`, or the first that is there, of what the account was charged */
+        BANK_REFUND, /* of what the account was charged, into allocation `id`, or the first one that `user`
+                        can spend at `place` */
         BANK_REGISTER,   /* the machine `place` is added to the register; without it the user `user` */
         BANK_MACHINE,    /* the registered machine `place` is changed */
         BANK_UNREGISTER, /* the machine `place`, or the user `user`, is removed from the register */

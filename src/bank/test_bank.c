@@ -310,6 +310,73 @@ static void test_allocations_for_some_places_and_users(void **state)
         assert_int_equal(bank_available_any(a, NOW), 15);
 }
 
+/* Money comes back to where those who have spent it can spend it, and others cannot. */
+static void test_a_refund_goes_to_those_who_have_spent(void **state)
+{
+        struct str where = STR("physics.cms"), bob = STR("bob@lab");
+        struct books *k = *state;
+        uint64_t bobs, common;
+
+        TELL(k, .op = BANK_DEPOSIT, .account = where, .amount = 50, .users = bob, .end_ms = NOW + 10);
+        bobs = k->id;
+        TELL(k, .op = BANK_DEPOSIT, .account = where, .amount = 100);
+        common = k->id;
+        assert_int_equal(TELL(k, .op = BANK_CHARGE, .account = where, .amount = 30, .user = STR("ann@lab")),
+                         0);
+        assert_int_equal(TELL(k, .op = BANK_REFUND, .account = where, .amount = 10, .user = STR("ann@lab")),
+                         0);
+        assert_int_equal(k->last.to_allocation, common);
+        assert_int_equal(TELL(k, .op = BANK_REFUND, .account = where, .amount = 10), 0);
+        assert_int_equal(k->last.to_allocation, common);
+        assert_int_equal(TELL(k, .op = BANK_REFUND, .account = where, .amount = 5, .user = bob), 0);
+        assert_int_equal(k->last.to_allocation, bobs);
+        assert_true(bank_allocation_is_open(cms(k), bobs, NOW));
+        assert_false(bank_allocation_is_open(cms(k), bobs, NOW + 10));
+        assert_false(bank_allocation_is_open(cms(k), common + 1, NOW));
+}
+
+/* What an allocation owes when it has ended is paid by a deposit into it, of no more than that. */
+static void test_a_debt_is_paid(void **state)
+{
+        struct str where = STR("physics.cms");
+        struct books *k = *state;
+        uint64_t id;
+
+        TELL(k, .op = BANK_DEPOSIT, .account = where, .amount = 10, .credit = 100);
+        id = k->id;
+        assert_int_equal(TELL(k, .op = BANK_CHARGE, .account = where, .amount = 70), 0);
+        assert_int_equal(TELL(k, .op = BANK_SET, .account = where, .id = id, .activity = BANK_INACTIVE), 0);
+        assert_int_equal(TELL(k, .op = BANK_CLOSE, .account = where), BANK_CONFLICT);
+        assert_int_equal(TELL(k, .op = BANK_DEPOSIT, .account = where, .id = id, .amount = 61), BANK_INVALID);
+        assert_int_equal(TELL(k, .op = BANK_DEPOSIT, .account = where, .id = id, .amount = 60), 0);
+        assert_int_equal(TELL(k, .op = BANK_CLOSE, .account = where), 0);
+}
+
+/* A lien is extended for users and at places for which one could be made, too. */
+static void test_a_lien_is_extended_by_the_register(void **state)
+{
+        struct str where = STR("physics.cms"), ann = STR("ann@lab");
+        struct books *k = *state;
+        uint64_t id;
+
+        deposit(k, 100);
+        TELL(k, .op = BANK_REGISTER, .place = STR("node1"));
+        TELL(k, .op = BANK_REGISTER, .place = STR("node2"), .activity = BANK_INACTIVE);
+        assert_int_equal(
+                TELL(k, .op = BANK_LIEN, .account = where, .amount = 5, .user = ann, .place = STR("node1")),
+                0);
+        id = k->id;
+        assert_int_equal(TELL(k, .op = BANK_EXTEND, .id = id, .amount = 5, .place = STR("node2")),
+                         BANK_CONFLICT);
+        assert_int_equal(TELL(k, .op = BANK_EXTEND, .id = id, .amount = 5, .place = STR("node3")),
+                         BANK_UNKNOWN);
+        assert_int_equal(TELL(k, .op = BANK_CHARGE, .id = id, .amount = 5, .place = STR("node3")),
+                         BANK_UNKNOWN);
+        TELL(k, .op = BANK_REGISTER, .user = ann, .activity = BANK_INACTIVE);
+        assert_int_equal(TELL(k, .op = BANK_EXTEND, .id = id, .amount = 5), BANK_CONFLICT);
+        assert_int_equal(TELL(k, .op = BANK_CHARGE, .id = id, .amount = 5), 0);
+}
+
 static void test_liens_of_other_systems_have_an_end(void **state)
 {
         struct books *k = *state;
@@ -429,6 +496,27 @@ static void pack_again(struct books *k)
         if (bank_invariant(k->bank))
                 fail_msg("%s", bank_invariant(k->bank));
         trees_are_counted(k);
+}
+
+/* Of several liens with one name the newest is found, and after its end the next one. */
+static void test_liens_with_one_name(void **state)
+{
+        struct str where = STR("physics.cms"), ann = STR("ann@lab"), name = STR("PBS.1");
+        struct books *k = *state;
+        uint64_t ids[3];
+
+        deposit(k, 100);
+        for (int i = 0; i < 3; i++) {
+                TELL(k, .op = BANK_LIEN, .account = where, .amount = 5, .user = ann, .why = name);
+                ids[i] = k->id;
+        }
+        pack_again(k);
+        assert_int_equal(bank_lien_named(k->bank, where, ann, name)->id, ids[2]);
+        assert_int_equal(TELL(k, .op = BANK_RELEASE, .id = ids[0]), 0);
+        assert_int_equal(TELL(k, .op = BANK_CHARGE, .id = ids[2], .amount = 1), 0);
+        assert_int_equal(bank_lien_named(k->bank, where, ann, name)->id, ids[1]);
+        assert_int_equal(TELL(k, .op = BANK_RELEASE, .id = ids[1]), 0);
+        assert_null(bank_lien_named(k->bank, where, ann, name));
 }
 
 /* Only an account without money and with nothing open below it is closed; then it takes part in nothing, also
@@ -833,6 +921,10 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_allocations_have_a_time, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_the_soonest_end_is_spent_first, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_allocations_for_some_places_and_users, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_refund_goes_to_those_who_have_spent, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_debt_is_paid, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_lien_is_extended_by_the_register, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_liens_with_one_name, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_liens_of_other_systems_have_an_end, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_quote_is_used_once_and_in_its_time, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_accounts_are_closed, setup, teardown),

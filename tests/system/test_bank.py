@@ -854,6 +854,85 @@ def test_who_may_do_what(instance, world):
     books_balance(instance)
 
 
+def test_nobody_spends_what_is_set_aside_for_others(instance, world):
+    """By a lien of one's own, which one extends or charges in another user's name; at a place that is not registered; for ever."""
+    instance.cli("bank", "account", "physics", "--new", "--member", "ann@test=user", "--member", "bob@test=user")
+    instance.cli("bank", "deposit", "physics", "100")
+    instance.cli("bank", "deposit", "physics", "5000", "--users", "bob@test")
+
+    def order(who, op, **more):
+        status, said = world(who, "POST", "/v1/bank/orders", {"op": op, **more})
+        return status, said
+    status, lien = order("ann", "lien", account="physics", amount=60)
+    assert status == 200 and order("ann", "lien", account="physics", amount=2000)[0] == 409
+    for op in ("extend", "charge"):
+        status, said = order("ann", op, id=lien["id"], amount=2000, user="bob@test")
+        assert status == 403, (op, said)
+    assert order("ann", "extend", id=lien["id"], amount=1, user="ann@test")[0] == 200
+    far = int(time.time() * 1000) + 400 * 86400000
+    for op in ({"op": "lien", "account": "physics", "amount": 1}, {"op": "extend", "id": lien["id"], "amount": 1}):
+        status, said = world("ann", "POST", "/v1/bank/orders", {**op, "end_ms": far})
+        assert status == 400 and "366 days" in said["error"]["message"], said
+    instance.cli("bank", "machine", "n1", "--new")
+    assert order("ann", "charge", id=lien["id"], amount=5, place="n9")[0] == 404
+    assert order("ann", "charge", id=lien["id"], amount=5)[0] == 200
+    charge, = [m for m in movements(instance) if m["what"] == "charge"]
+    assert (charge["user"], charge["amount"]) == ("ann@test", -5)
+    books_balance(instance)
+
+
+def test_a_refund_goes_where_the_money_came_from(instance, world):
+    """To the allocation that has paid; and one job's name that several users gave is nobody's without a user."""
+    instance.cli("bank", "account", "physics", "--new", "--member", "ann@test=user", "--member", "bob@test=user")
+    instance.cli("bank", "deposit", "physics", "50", "--users", "bob@test", "--end", "+1d")
+    instance.cli("bank", "deposit", "physics", "1000")
+
+    def rest():
+        return sorted(a["amount"] for a in account(instance)["allocations"])
+
+    def charge(who, amount):
+        assert world("op", "POST", "/v1/bank/orders", {"op": "charge", "account": "physics", "amount": amount, "job": "N1", "user": who})[0] == 200
+    charge("ann@test", 500)
+    assert rest() == [50, 500]
+    instance.cli("bank", "refund", "--job", "N1")
+    assert rest() == [50, 1000]
+    charge("ann@test", 5)
+    charge("bob@test", 40)
+    assert rest() == [10, 995]
+    assert "several users have a job N1" in instance.cli("bank", "refund", "--job", "N1", code=1).err
+    instance.cli("bank", "refund", "--job", "N1", "--user", "bob@test")
+    assert rest() == [50, 995]
+    assert "less than" in instance.cli("bank", "refund", "--job", "N1", "--user", "ann@test", "physics", "6", code=2).err
+    instance.cli("bank", "refund", "--job", "N1", "--user", "ann@test")
+    assert rest() == [50, 1000]
+    books_balance(instance)
+
+
+def test_a_quote_is_for_one_of_several_jobs(instance):
+    """What is quoted for two is what is reserved for two: the promised price for one, and today's for the other."""
+    settings(instance)
+    instance.server()
+    opened(instance, 100000)
+    quote = instance.json("bank", "quote", "physics", "--for", "100s")
+    instance.kill_server()
+    config = os.path.join(instance.dir, "droverd.yaml")
+    with open(config, encoding="utf-8") as f:
+        text = f.read().replace("100 + WallSeconds", "5000 + WallSeconds")
+    with open(config, "w", encoding="utf-8") as f:
+        f.write(text)
+    instance.server()
+    agents.start(instance, CONFIG)
+    agents.queues(instance, 1)
+    text = sh("sleep 600", **OWN, **{"+BankQuote": quote["id"]}, queue="queue 2", request_memory="16 MB")
+    instance.write("two.sub", text)
+    assert instance.json("quote", "two.sub")["credits"] == 200 + 5100
+    request = instance.submit(text)
+    for n in range(2):
+        instance.wait_state(f"{request}.{n}", "running")
+    assert sorted(x["amount"] for x in instance.json("bank", "liens")["liens"]) == [200, 5100]
+    instance.cli("rm", str(request))
+
+
 def test_a_quote_is_its_users(instance, world):
     """Another user of the account makes no lien with it; a manager does, and an operator."""
     opened(instance, 10000)

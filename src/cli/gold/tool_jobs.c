@@ -389,6 +389,7 @@ static int refund_send(struct cli *cli, const struct words *w, const char *job, 
                 json_kstrz(&o.j, "job", job);
         }
         gold_order_text(&o, "account", words_text(w, "account"));
+        gold_order_text(&o, "user", words_text(w, "user"));
         if (amount)
                 json_kint(&o.j, "amount", *amount);
         json_close(&o.j, '}');
@@ -576,6 +577,7 @@ static const struct words_row refund_rows[] = {
         JOB,
         {"amount", 'z', WORDS_VALUE, WORDS_ACTS, "CREDITS", NULL, "So much; all if it is not given."},
         GOLD_ACCOUNT,
+        GOLD_USER,
         UNKNOWN_TEXT,
         GOLD_HOURS,
         GOLD_COMMON,

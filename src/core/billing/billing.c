@@ -641,12 +641,15 @@ bool billing_is_closed(struct core *c, const struct job_class *k, const struct q
         return closed;
 }
 
-/* Computes the amount that one attempt of the class reserves there, and its account; NULL: none. `unquoted`
- * gets the reason if the quote that it names is not used. */
+/* Computes the amount that one attempt of the class reserves there, and its account; NULL: none. ret_more, if
+ * not NULL, gets what a further one at the same time reserves: a quote is for one. `unquoted` gets the reason
+ * if the quote that the class names is not used. */
 static enum billing_answer lien_of_class(struct core *c, const struct job_class *k, const struct queue *q,
-                                         struct bank_account **ret, int64_t *ret_amount, struct err *why,
-                                         struct err *unquoted)
+                                         struct bank_account **ret, int64_t *ret_amount, int64_t *ret_more,
+                                         struct err *why, struct err *unquoted)
 {
+        int64_t further = 0;
+
         struct str owner = str_of(k->owner);
         struct bank_account *a = payer(c, owner, k->ad, k->account, why);
         struct stored stored = stored_expected(k->job_template, k->claim_units);
@@ -656,6 +659,8 @@ static enum billing_answer lien_of_class(struct core *c, const struct job_class 
 
         *ret = a;
         *ret_amount = 0;
+        ret_more = ret_more ? ret_more : &further;
+        *ret_more = 0;
         if (is_prepaid(c, k->job_template)) {
                 *ret = NULL;
                 return BILLING_YES;
@@ -671,10 +676,14 @@ static enum billing_answer lien_of_class(struct core *c, const struct job_class 
         quote = quote_of(c, a, &u, k, NULL, 0, unquoted);
         if (quote) {
                 *ret_amount = quoted(quote, u.wall_ms);
+                if (price(c, &u, ret_more) != 0)
+                        *ret_more = *ret_amount;
                 return BILLING_YES;
         }
-        if (price(c, &u, ret_amount) == 0)
+        if (price(c, &u, ret_amount) == 0) {
+                *ret_more = *ret_amount;
                 return BILLING_YES;
+        }
         err_set(why, 0, "the charge rate of %s has no value at %s/%s: an administrator must mend it", a->name,
                 q->agent->name, q->name);
         return BILLING_NEVER;
@@ -685,17 +694,20 @@ enum billing_answer billing_ask(struct core *c, struct job_class *k, const struc
 {
         BUF_CLEANUP struct buf place = {0};
         struct bank_account *a;
-        int64_t amount, there, anywhere;
-        enum billing_answer answer = lien_of_class(c, k, q, &a, &amount, ret_why, NULL);
+        int64_t amount, more, there, anywhere;
+        enum billing_answer answer = lien_of_class(c, k, q, &a, &amount, &more, ret_why, NULL);
 
         *ret_most = UINT64_MAX;
         k->broke_at = 0;
         eval_reset(&c->eval);
-        if (answer != BILLING_YES || !a || amount == 0)
+        if (answer != BILLING_YES || !a || (amount == 0 && more == 0))
                 return answer;
         place_print(&place, q);
         there = bank_available(a, str_of(k->owner), buf_view(&place), c->now_ms);
-        *ret_most = (uint64_t)(there / amount);
+        if (amount > there)
+                *ret_most = 0;
+        else if (more > 0)
+                *ret_most = 1 + (uint64_t)((there - amount) / more);
         if (*ret_most > 0)
                 return BILLING_YES;
         anywhere = bank_available_any(a, c->now_ms);
@@ -791,7 +803,8 @@ static int64_t least_lacking(struct core *c, const struct job_class *k, const st
                         whole = queue_whole_ad(c, q);
                         suits = suits_class(c, k, q, whole);
                         ad_free(whole);
-                        if (!suits || lien_of_class(c, k, q, &payer, &amount, NULL, &not_used) != BILLING_YES)
+                        if (!suits ||
+                            lien_of_class(c, k, q, &payer, &amount, NULL, NULL, &not_used) != BILLING_YES)
                                 continue;
                         place_print(&place, q);
                         if (unquoted ? !not_used.text[0]
@@ -860,14 +873,16 @@ int core_job_quote(struct core *c, uint64_t request, uint32_t member, struct err
 }
 
 enum billing_answer billing_quote(struct core *c, const struct job_class *k, const struct queue *q,
-                                  int64_t *ret_amount, struct err *ret_why)
+                                  int64_t *ret_amount, int64_t *ret_more, struct err *ret_why)
 {
         struct bank_account *a;
         enum billing_answer answer = BILLING_YES;
 
         *ret_amount = 0;
+        if (ret_more)
+                *ret_more = 0;
         if (c->billing->on)
-                answer = lien_of_class(c, k, q, &a, ret_amount, ret_why, ret_why);
+                answer = lien_of_class(c, k, q, &a, ret_amount, ret_more, ret_why, ret_why);
         eval_reset(&c->eval);
         return answer;
 }
@@ -900,7 +915,7 @@ bool billing_suffices(struct core *c, struct job_class *const *classes, struct q
                 struct bank_account *a;
                 int64_t room;
 
-                if (lien_of_class(c, classes[i], where[i], &a, &amount, &why, NULL) != BILLING_YES)
+                if (lien_of_class(c, classes[i], where[i], &a, &amount, NULL, &why, NULL) != BILLING_YES)
                         return false;
                 if (!a)
                         continue;

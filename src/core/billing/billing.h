@@ -36,10 +36,11 @@ enum billing_answer {
 enum billing_answer billing_ask(struct core *c, struct job_class *k, const struct queue *q,
                                 uint64_t *ret_most, struct err *ret_why);
 /* Computes what a member of the class would cost at this place for its expected run time: *ret_amount, 0 if
- * no account pays. Otherwise as billing_ask, but asks no balance. With BILLING_YES ret_why gets a text if the
- * quote that the class names is not used there. */
+ * no account pays; and *ret_more, which may be NULL, each further one: a quote is for one job. Otherwise as
+ * billing_ask, but asks no balance. With BILLING_YES ret_why gets a text if the quote that the class names is
+ * not used there. */
 enum billing_answer billing_quote(struct core *c, const struct job_class *k, const struct queue *q,
-                                  int64_t *ret_amount, struct err *ret_why);
+                                  int64_t *ret_amount, int64_t *ret_more, struct err *ret_why);
 /* Gives the account that pays for jobs of the class, the bank's, and what the owner may spend of it at this
  * place. NULL: no account pays. */
 const char *billing_payer(struct core *c, const struct job_class *k, const struct queue *q,

@@ -118,14 +118,15 @@ static int64_t times(int64_t amount, uint64_t jobs)
 static int64_t quote_credits(struct core_quoting *x, const struct bucket *b, const struct queue *q)
 {
         struct err why = {""};
-        int64_t amount;
+        int64_t amount, more;
 
         if (!core_bank_is_on(x->core) || !b || !b->job_class ||
-            billing_quote(x->core, b->job_class, q, &amount, &why) != BILLING_YES)
+            billing_quote(x->core, b->job_class, q, &amount, &more, &why) != BILLING_YES)
                 return CORE_CREDITS_NONE;
         if (!x->unquoted.text[0])
                 x->unquoted = why;
-        return times(amount, x->part.jobs);
+        more = x->part.jobs > 1 ? times(more, x->part.jobs - 1) : 0;
+        return amount > BANK_AMOUNT_MAX - more ? BANK_AMOUNT_MAX : amount + more;
 }
 
 static void quote_place(struct core_quoting *x, const struct queue *q, struct core_cost *cost,

@@ -294,7 +294,7 @@ static void on_place(void *arg, const struct core_quote_place *q)
         l->would++;
         answer = core_bank_is_on(c) ? billing_ask(c, k, p.queue, &most, &why) : BILLING_YES;
         if (answer == BILLING_YES)
-                answer = billing_quote(c, k, p.queue, &amount, &why);
+                answer = billing_quote(c, k, p.queue, &amount, NULL, &why);
         if (answer != BILLING_YES) {
                 if (!l->why.text[0] || answer < l->unpaid) {
                         l->unpaid = answer;

@@ -184,8 +184,9 @@ static const struct member reserve[] = {
 static const struct member charge[] = {
         {"JobId", "job", TEXT, true},           {"ProjectId", "account", TEXT, false}, USED,
         {"ReservationId", "id", NUMBER, false}, {"Charge", "amount", NUMBER, false},   END};
-static const struct member refund[] = {
-        {"JobId", "job", TEXT, true}, ACCOUNT, AMOUNT, {"AllocationId", "id", NUMBER, false}, END};
+static const struct member refund[] = {{"JobId", "job", TEXT, true},          ACCOUNT,
+                                       {"UserId", "user", USER, false},       AMOUNT,
+                                       {"AllocationId", "id", NUMBER, false}, END};
 static const struct member release[] = {{"ReservationId", "id", NUMBER, true}, END};
 static const struct member advance[] = {{"StartTime", "start_ms", MOMENT, false},
                                         {"EndTime", "duration_ms", UNTIL, false},

@@ -635,7 +635,7 @@ static const struct verb {
         {"charge", "charge", "charged", 0, 2, "NAME [AMOUNT], or --lien NUMBER [AMOUNT]",
          USED " lien job reason"},
         {"refund", "refund", "refunded", 0, 2, "NAME AMOUNT, or --job JOB [NAME] [AMOUNT]",
-         "job allocation reason"},
+         "job allocation user reason"},
         {"machine", NULL, NULL, 1, 1, "NAME", "new description arch opsys active inactive delete", true},
         {"machines", NULL, NULL, 0, 0, "", "", true},
         {"user", NULL, NULL, 1, 1, "NAME@DOMAIN", "new description active inactive delete", true},

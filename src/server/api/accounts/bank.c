@@ -18,7 +18,8 @@
 #define QUOTE_MS          86400000ll
 #define QUOTE_MS_MAX      (30 * QUOTE_MS)
 #define LIEN_MS           3600000ll
-#define NUMBER_MAX        4000000000000ll /* limit of times in milliseconds, and of requested amounts */
+#define LIEN_MS_MAX       (366 * 24 * LIEN_MS) /* of a member who is no operator */
+#define NUMBER_MAX        4000000000000ll      /* limit of times in milliseconds, and of requested amounts */
 
 static void bank_state_free(void *arg)
 {
@@ -585,7 +586,8 @@ static bool may_order(struct server *s, struct call *c, const struct bank_order 
                         return false;
                 }
                 account = str_of(l->account->name);
-                if (l->user && str_eqz(str_of(l->user), c->who))
+                /* one's own, for oneself: money may be set aside for others */
+                if (l->user && str_eqz(str_of(l->user), c->who) && (!o->user.n || str_eqz(o->user, c->who)))
                         least = BANK_ROLE_USER;
         } else if (o->op == BANK_CLOSE || (o->op == BANK_ACCOUNT && o->activity == BANK_INACTIVE)) {
                 account = parent_of(account);
@@ -687,6 +689,11 @@ static bool complete(struct server *s, struct call *c, struct bank_order *o, con
         }
         if (o->op == BANK_LIEN && !o->end_ms)
                 o->end_ms = now_ms + (o->duration_ms ? o->duration_ms : LIEN_MS);
+        if ((o->op == BANK_LIEN || o->op == BANK_EXTEND) && c->role == ROLE_USER &&
+            o->end_ms > now_ms + LIEN_MS_MAX) {
+                call_fail(c, 400, "bad_request", "a lien holds for 366 days at most");
+                return false;
+        }
         if (o->op == BANK_LIEN && q && !quote_is_for_place(q, o->place)) {
                 call_fail(c, 409, "conflict", "quote %llu is for %s, not for " STR_FMT,
                           (unsigned long long)q->id, q->place, STR_ARG(str_head(o->place, BANK_TEXT_MAX)));

@@ -9,6 +9,7 @@
 
 #define REFUND_SLICE_NS      20000000
 #define REFUND_SLICE_ENTRIES 256u /* the clock is read after so many movements */
+#define PAID_MAX             64u
 
 struct refund {
         json_t *doc;
@@ -26,6 +27,13 @@ struct refund {
         unsigned read;
         uint32_t fence; /* the last attempt that was charged */
         char *user;     /* who has spent it; NULL: nobody is named */
+        char *place;    /* where; NULL: no place is named */
+        bool several;   /* users have spent it */
+        struct paid {
+                uint64_t allocation;
+                int64_t amount;
+        } paid[PAID_MAX]; /* what came from each; of more, from the first ones */
+        size_t paid_count;
 };
 
 static void refund_free(void *arg)
@@ -37,26 +45,57 @@ static void refund_free(void *arg)
         free(r->accounts);
         free(r->text);
         free(r->user);
+        free(r->place);
         json_decref(r->doc);
         free(r);
+}
+
+static void refund_on_charge(struct refund *r, const struct bank_entry *e)
+{
+        size_t at = 0;
+
+        r->several |= r->charged > 0 && !str_eq(str_of(r->user), e->user);
+        r->charged += e->amount;
+        r->fence = e->fence;
+        free(r->user);
+        free(r->place);
+        r->user = e->user.n ? str_dupz(e->user) : NULL;
+        r->place = e->place.n ? str_dupz(e->place) : NULL;
+        while (at < r->paid_count && r->paid[at].allocation != e->from_allocation)
+                at++;
+        if (at == PAID_MAX)
+                return;
+        if (at == r->paid_count)
+                r->paid[r->paid_count++] = (struct paid){.allocation = e->from_allocation};
+        r->paid[at].amount += e->amount;
 }
 
 static int refund_on_movement(void *arg, const struct bank_entry *e)
 {
         struct refund *r = arg;
-        bool is_its =
-                r->name.n ? str_eq(e->job, r->name) : e->request == r->request && e->member == r->member;
+        struct str user = call_json_text(r->doc, "user");
+        bool is_its = r->name.n ? str_eq(e->job, r->name) && (!user.n || call_owner_is(e->user, user))
+                                : e->request == r->request && e->member == r->member;
 
         if (is_its && e->op == BANK_CHARGE) {
-                r->charged += e->amount;
-                r->fence = e->fence;
-                free(r->user);
-                r->user = e->user.n ? str_dupz(e->user) : NULL;
+                refund_on_charge(r, e);
         } else if (is_its && e->op == BANK_REFUND) {
                 r->refunded += e->amount;
         }
         r->after = e->serial;
         return ++r->read % REFUND_SLICE_ENTRIES == 0 && clock_mono_ns() > r->until_ns;
+}
+
+/* Returns the allocation that has paid most, if it can be spent now; 0: none of them can. */
+static uint64_t paid_most(const struct refund *r, const struct bank_account *a)
+{
+        const struct paid *most = NULL;
+
+        for (size_t i = 0; i < r->paid_count; i++)
+                if ((!most || r->paid[i].amount > most->amount) &&
+                    bank_allocation_is_open(a, r->paid[i].allocation, clock_wall_ms()))
+                        most = &r->paid[i];
+        return most ? most->allocation : 0;
 }
 
 static void give_back(struct server *s, struct call *c)
@@ -67,6 +106,7 @@ static void give_back(struct server *s, struct call *c)
                                .who = str_of(c->who),
                                .why = call_json_text(r->doc, "why"),
                                .user = str_of(r->user),
+                               .place = str_of(r->place),
                                .job = r->name,
                                .id = (uint64_t)json_integer_value(json_object_get(r->doc, "id")),
                                .amount = amount ? json_integer_value(amount) : r->charged - r->refunded};
@@ -84,12 +124,21 @@ static void give_back(struct server *s, struct call *c)
                           STR_ARG(o.account));
                 return;
         }
+        if (r->several && r->name.n) {
+                call_fail(
+                        c, 409, "conflict",
+                        "several users have a job %s: say of whom (user, --user), as the statement has them",
+                        r->text);
+                return;
+        }
         if (o.amount > r->charged - r->refunded) {
                 call_fail(c, 400, "bad_request",
                           "job %s was charged %lld credits that were not given back, less than %lld", r->text,
                           (long long)(r->charged - r->refunded), (long long)o.amount);
                 return;
         }
+        if (!o.id)
+                o.id = paid_most(r, a);
         if (!o.why.n)
                 o.why = str_of(r->text);
         if (!r->name.n) {
@@ -123,6 +172,8 @@ static void read_charges(struct server *s, struct call *c)
                 r->at++;
                 r->after = 0;
                 r->charged = r->refunded = 0;
+                r->paid_count = 0;
+                r->several = false;
                 e = clock_mono_ns() > r->until_ns;
         }
         if (e < 0)
