@@ -556,6 +556,12 @@ class Daemon(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
             lists = {"jobs": self.server.jobs, "nodes": [], "partitions": []}
             what = self.path.split("?")[0].rsplit("/", 1)[-1]
             self.server.asked.append(what)
+            if what in self.server.endless:
+                self.send_response(200)
+                self.end_headers()
+                self.server.pour(what, self.wfile)
+                self.close_connection = True
+                return
             text = json.dumps({what: lists.get(what, [])}).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(text)))
@@ -567,8 +573,19 @@ class Daemon(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
     def __init__(self, path):
         super().__init__(path, self.Handler)
-        self.jobs, self.asked = [], []
+        self.jobs, self.asked, self.endless, self.poured = [], [], {}, []
         threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+    def pour(self, what, out):
+        """Writes objects of which nothing is kept, until nobody reads them or there are 200 million."""
+        count, piece = 0, self.endless[what]
+        with contextlib.suppress(OSError):
+            out.write(b'{"' + what.encode() + b'":[{}')
+            while count < 200 * 10**6:
+                out.write(piece)
+                count += piece.count(b"{")
+        self.poured.append(count)
 
 
 def array(members, user):
@@ -593,6 +610,26 @@ def test_what_slurmrestd_answers_is_bounded(request, tmp_path):
         daemon.jobs = [array("0-99999", "mallory")] * 3000  # this is no reason to be away
         driver.wait("ready", 300, count=2)
         assert peak_mib(driver.process.pid) < 400
+    finally:
+        driver.stop("quit all")
+        daemon.shutdown()
+        daemon.server_close()
+
+
+def test_lists_without_end(request, tmp_path):
+    """Of an answer a bounded number of objects is read, also of those that are not kept. ARC and Kubernetes are read by the same code."""
+    daemon = Daemon(str(tmp_path / "socket"))
+    driver = Driver(request.config.getoption("--build"), str(tmp_path), "slurm", {"rest": f"unix:{tmp_path}/socket", "poll": "1", "watch": "1"},
+                    {**os.environ})
+    try:
+        driver.wait("ready")
+        daemon.endless = {"nodes": b",{}" * 10**6}
+        wait_until(lambda: daemon.poured)
+        daemon.endless = {"jobs": b',{"name":"drover-x"}' * 10**5}
+        assert "more than 1000000 objects" in driver.wait("away", 60)[0]
+        assert max(daemon.poured) < 20 * 10**6
+        daemon.endless = {}
+        driver.wait("ready", 60, count=2)
     finally:
         driver.stop("quit all")
         daemon.shutdown()

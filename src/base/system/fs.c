@@ -462,8 +462,10 @@ static int remove_inside(int fd, struct removal *all, int depth)
 
 int fs_remove_tree(int dirfd, const char *name)
 {
-        if (unlinkat(dirfd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
-                return errno == ENOENT ? -ENOENT : 0;
+        if (unlinkat(dirfd, name, AT_REMOVEDIR) == 0)
+                return 0;
+        if (errno == ENOENT)
+                return -ENOENT;
         if (errno == ENOTDIR)
                 return unlinkat(dirfd, name, 0) == 0 ? 0 : -errno;
         int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

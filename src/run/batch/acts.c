@@ -10,7 +10,12 @@
 #include "run/batch/submit_user.h"
 #include "run/batch/tasks.h"
 
-#define TRIES 5 /* failures of a command in a row after which it is not repeated */
+#define TRIES      5       /* failures of a command in a row after which it is not repeated */
+#define ACTS_BYTES 1048576 /* most bytes of ids that wait for a verb's command */
+#define ALL_MS     60000   /* time for all commands while the agent shuts down */
+
+#define HOLDS      (1u << BATCH_HOLD | 1u << BATCH_RELEASE)
+#define STOPS      (1u << BATCH_STOP | 1u << BATCH_CONTINUE)
 
 struct acts {
         char *acting; /* ids that the command in progress is for, separated by spaces; NULL: none is in
@@ -62,6 +67,11 @@ void batch_act_unasked(struct batch *b, struct task *t, enum batch_verb verb)
                 return;
         if (verb == BATCH_END)
                 t->acted_ms = clock_boot_ms();
+        if (out->n > ACTS_BYTES) { /* its command hangs: an end is requested again while the task is listed */
+                t->unheard |= (1u << verb) & (HOLDS | STOPS);
+                b->acts->unheard |= t->unheard != 0;
+                return;
+        }
         if (out->n)
                 buf_char(out, ' ');
         batch_native_key(b, t, out);
@@ -130,9 +140,6 @@ void batch_acts_named(struct batch *b)
                 t->wanted = 0;
         }
 }
-
-#define HOLDS (1u << BATCH_HOLD | 1u << BATCH_RELEASE)
-#define STOPS (1u << BATCH_STOP | 1u << BATCH_CONTINUE)
 
 /* Records the result of a command for all of its tasks, since it is not known which of them it has reached;
  * holds and stops may be repeated. An end is repeated in any case, and a nudge has no need of it. */
@@ -249,8 +256,9 @@ void batch_acts_run(struct batch *b)
 void batch_act_now(struct batch *b, enum batch_verb verb)
 {
         struct submit_user *p = b->user_commands ? NULL : b->submit_users;
+        int64_t until_ms = clock_boot_ms() + ALL_MS;
 
-        while (p && p->acts[verb].n) {
+        while (p && p->acts[verb].n && clock_boot_ms() < until_ms) {
                 struct batch_call call = {.settings = &b->settings, .version = batch_version(b)};
 
                 free(next_act(b, p, verb, &call));

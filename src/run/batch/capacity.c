@@ -13,11 +13,13 @@
 
 #define CAPACITY_MS 5000 /* interval between queries */
 #define ENDED_MS    1000 /* interval when tasks have ended since */
+#define TOOK_TIMES  5    /* the interval is at least this multiple of a query's duration */
 #define SAID_MAX    300
 
 struct nodes {
         struct run_capacity last;
         int64_t asked_ms; /* boot clock; 0: never */
+        int64_t took_ms;  /* duration of the last query */
         uint64_t asked_wall_ms;
         char *nothing; /* why the system has no nodes for the queue; NULL: it has some */
 };
@@ -77,6 +79,7 @@ static void on_capacity(void *arg, int status, struct str out, struct str errors
         struct batch *b = arg;
         struct run_capacity c = {.known = true, .at_ms = b->nodes->asked_wall_ms, .tasks_max = UINT32_MAX};
 
+        b->nodes->took_ms = clock_boot_ms() - b->nodes->asked_ms;
         if (status == 0) {
                 b->system->capacity_read(&b->settings, out, &c);
                 remember_gpus(b, &c);
@@ -104,6 +107,8 @@ void batch_capacity_look(struct batch *b, int64_t now)
 {
         int64_t every = b->ended_ms >= b->nodes->asked_ms ? ENDED_MS : CAPACITY_MS;
 
+        if (batch_makes_requests(b) && every < b->nodes->took_ms * TOOK_TIMES) /* this thread reads it */
+                every = b->nodes->took_ms * TOOK_TIMES;
         if (b->system->capacity && !batch_busy(b, SLOT_CAPACITY) &&
             (!b->nodes->asked_ms || now - b->nodes->asked_ms >= every))
                 ask_capacity(b);

@@ -237,8 +237,8 @@ static void node_order(struct batch *b, const char *path)
 {
         struct login_node *r = node_of(b);
 
-        add_name(&r->push, name_of(r, path), '\0');
-        add_name(&r->orders, str_of(path), '\n');
+        if (batch_remote_add_order(&r->orders, path))
+                add_name(&r->push, name_of(r, path), '\0');
 }
 
 /* ---- the lease */

@@ -8,6 +8,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/system/log.h"
 #include "run/batch/login_node.h"
 #include "run/batch/sessions.h"
 #include "run/batch/state.h"
@@ -80,6 +81,20 @@ bool batch_remote_may_tell(const struct batch *b, struct task *t)
 }
 
 /* ---- for the ways themselves */
+
+bool batch_remote_add_order(struct buf *waiting, const char *path)
+{
+        if (waiting->n > BATCH_REMOTE_ORDERS) {
+                log_warn("msg=\"a signal is dropped: too many wait to be sent to the batch system\" "
+                         "file=\"%s\"",
+                         LOG_TEXT(str_of(path)));
+                unlink(path);
+                return false;
+        }
+        buf_addz(waiting, path);
+        buf_char(waiting, '\n');
+        return true;
+}
 
 struct str batch_remote_name(const char *here, const char *path)
 {

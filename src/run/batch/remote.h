@@ -13,7 +13,8 @@ struct batch;
 struct submission;
 struct task;
 
-#define BATCH_REMOTE_LATE_MS 30000 /* how long telling of a lease may take, at most a quarter of it */
+#define BATCH_REMOTE_LATE_MS 30000   /* how long telling of a lease may take, at most a quarter of it */
+#define BATCH_REMOTE_ORDERS  1048576 /* most bytes of paths of order files that wait to be copied there */
 
 struct remote_files;
 struct remote_kind {
@@ -45,7 +46,8 @@ void batch_remote_look(struct batch *b);
 /* Returns whether the submission may be submitted as far as its files are concerned. If not, they are copied,
  * and batch_submit_later is called when they have arrived. */
 bool batch_remote_has(struct batch *b, struct submission *s);
-/* Copies an order file of a sandbox, or the lease file. */
+/* Copies an order file of a sandbox, or the lease file. An order is dropped while BATCH_REMOTE_ORDERS of
+ * earlier ones wait. */
 void batch_remote_order(struct batch *b, const char *path);
 void batch_remote_lease(struct batch *b, struct str text, int64_t timeout_ms);
 /* Removes there what is left of a task, or of a submission, that is forgotten. */
@@ -58,6 +60,10 @@ void batch_remote_stray(struct batch *b, struct str native);
 bool batch_remote_may_tell(const struct batch *b, struct task *t);
 
 /* ---- for the ways themselves */
+
+/* Adds the path of an order file to those that wait, each ended by a newline. Returns false if too many wait
+ * already: the file is then removed here. */
+bool batch_remote_add_order(struct buf *waiting, const char *path);
 
 /* Returns the path relative to the agent's folder `here`; empty: it is elsewhere. */
 struct str batch_remote_name(const char *here, const char *path);

@@ -458,10 +458,7 @@ static void sessions_lease(struct batch *b, struct str text, int64_t timeout_ms)
 
 static void sessions_order(struct batch *b, const char *path)
 {
-        struct sessions *r = sessions_of(b);
-
-        buf_addz(&r->orders, path);
-        buf_char(&r->orders, '\n');
+        batch_remote_add_order(&sessions_of(b)->orders, path);
 }
 
 static void told_order(void *arg, int status, struct str out, struct str errors)

@@ -86,11 +86,34 @@ static void folders_that_nobody_may_enter(void **state)
         close(b.fd);
 }
 
+/* What was sent to a job first is sent, and its later signals leave no files behind. */
+static void signals_that_nobody_takes(void **state)
+{
+        BUF_CLEANUP struct buf waiting = {0}, path = {0};
+        unsigned taken = 0;
+        int fd;
+
+        (void)state;
+        buf_printf(&path, "%s/step.0.order.0123456789abcdef", top);
+        while (taken < 100000) {
+                fd = open(buf_z(&path), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+                assert_true(fd >= 0);
+                close(fd);
+                if (!batch_remote_add_order(&waiting, buf_z(&path)))
+                        break;
+                taken++;
+        }
+        assert_in_range(taken, 1000, 99999);
+        assert_int_equal(access(buf_z(&path), F_OK), -1);
+        assert_int_equal(waiting.n, taken * (path.n + 1));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(a_pipe_stops_nobody, setup, teardown),
                 cmocka_unit_test_setup_teardown(folders_that_nobody_may_enter, setup, teardown),
+                cmocka_unit_test_setup_teardown(signals_that_nobody_takes, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

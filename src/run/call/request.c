@@ -21,6 +21,9 @@
 #define ERRORS_MAX  4096
 #define HEAD_KEPT   200 /* bytes kept of an answer that is not JSON */
 #define CONNECTIONS 4
+/* What an answer may have, also of what is not kept. The jobs of a large cluster are some hundred MiB. */
+#define BYTES_MAX (1u << 30)
+#define ROWS_MAX  1000000u
 
 struct requests {
         struct loop *loop;
@@ -45,6 +48,7 @@ struct request {
         uint64_t size;
         const char *fixed;     /* required version, or NULL */
         size_t version, tried; /* otherwise: the version in use; number tried for this path */
+        size_t bytes, rows;    /* read of the present answer */
         int status;
         int64_t timeout_ms;
         command_done_fn *done;
@@ -219,21 +223,45 @@ static void on_row(void *arg, const struct json_skim_rows *rows, const struct st
         struct request *q = arg;
         const struct request_server *s = &q->all->server;
 
-        if (!q->out.overflow)
+        q->rows++;
+        if (q->rows <= ROWS_MAX && !q->out.overflow)
                 s->service->take(s->arg, rows, values, &q->out, &q->errors);
+}
+
+/* Returns whether the answer is larger than any that is read; the request then ends. */
+static bool is_too_large(struct request *q)
+{
+        const char *name = q->all->server.service->name;
+
+        if (q->bytes <= BYTES_MAX && q->rows <= ROWS_MAX && !q->out.overflow)
+                return false;
+        q->status = -1;
+        buf_truncate(&q->errors, q->errors_at);
+        q->errors.overflow = false;
+        if (q->rows > ROWS_MAX)
+                buf_printf(&q->errors, "%s answered with more than %u objects", name, ROWS_MAX);
+        else
+                buf_printf(&q->errors, "%s answered with more than %u MiB", name,
+                           (q->out.overflow ? COMMAND_OUTPUT_MAX : BYTES_MAX) >> 20);
+        timer_start(q->end, 0);
+        return true;
 }
 
 static void on_part(void *arg, int status, struct str part)
 {
         struct request *q = arg;
 
-        (void)status;
+        if (q->status < 0)
+                return;
+        q->bytes += part.n;
         if (q->head.n < HEAD_KEPT)
                 buf_str(&q->head, str_head(part, HEAD_KEPT - q->head.n));
         if (q->kind != REQUEST_ROWS && q->out.n < REQUEST_TEXT_MAX)
                 buf_str(&q->out, str_head(part, REQUEST_TEXT_MAX - q->out.n));
-        else if (q->kind == REQUEST_ROWS && !q->out.overflow)
+        else if (q->kind == REQUEST_ROWS)
                 json_skim_take(&q->skim, part);
+        if (is_too_large(q))
+                return;
         if (q->first && status / 100 == 2 && json_skim_done(&q->skim))
                 timer_start(q->end, 0);
 }
@@ -324,6 +352,8 @@ static void on_answer(void *arg, int status, struct str body, const struct err *
         q->call = NULL;
         if (body.n) /* of a failed download */
                 on_part(q, status, body);
+        if (q->status < 0)
+                return; /* it ends by the timer */
         if (status > 0 && next_version(q, status)) {
                 ask_server(q);
                 return;
@@ -332,10 +362,6 @@ static void on_answer(void *arg, int status, struct str body, const struct err *
         if (status <= 0) {
                 q->status = -1;
                 buf_addz(&q->errors, err->text);
-        } else if (q->out.overflow) {
-                q->status = -1;
-                buf_printf(&q->errors, "%s answered with more than %u MiB", service->name,
-                           COMMAND_OUTPUT_MAX >> 20);
         } else if (status / 100 != 2) {
                 request_failed(q, status);
         } else if (!is_whole(q)) {
@@ -381,6 +407,7 @@ static void ask_server(struct request *q)
         write_path(q, &path);
         q->errors_at = q->errors.n;
         q->errors.overflow = false;
+        q->bytes = q->rows = 0;
         buf_reset(&q->head);
         json_skim_deinit(&q->skim);
         json_skim_init(&q->skim, s->service->rows, on_row, q);

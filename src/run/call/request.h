@@ -1,8 +1,9 @@
 /* request: makes HTTP requests with the interface of commands (command.h).
  *
  * A service with a JSON API over HTTP takes the place of a command-line tool. Answers may be large: only
- * those rows are kept that the service's description selects, as lines like those that a tool prints. All
- * calls are made on the loop's thread.
+ * those rows are kept that the service's description selects, as lines like those that a tool prints. An
+ * answer of more than 1 GiB or 1,000,000 rows, or of which more than COMMAND_OUTPUT_MAX would be kept, ends
+ * its request with -1. All calls are made on the loop's thread.
  */
 #pragma once
 #include "base/err.h"

@@ -6,7 +6,8 @@
 #include "run/systems/slurm.h"
 
 #define EXPAND_MAX     1000  /* most members in one row; none of our arrays is larger */
-#define PARTITIONS_MAX 65536 /* most bytes of lines about partitions, which come before those about nodes */
+#define PARTITIONS_MAX 32768 /* most bytes of lines about partitions, which come before those about nodes */
+#define OF_NODE_MAX    32    /* most partitions of a node; each is looked for in these lines */
 
 static const char *const versions[] = {"v0.0.45", "v0.0.44",      "v0.0.43", "v0.0.42",
                                        "v0.0.41", SLURM_REST_OLD, NULL};
@@ -260,7 +261,7 @@ static void slurm_rest_take_node(const struct str *n, struct buf *out)
                 return;
         buf_printf(&flags, STR_FMT "," STR_FMT, STR_ARG(n[NODE_STATE]), STR_ARG(n[NODE_FLAGS]));
         uint64_t idle = cpus - taken;
-        while (!out->overflow && partitions.n && str_cut(&partitions, ',', &one)) {
+        for (unsigned i = 0; i < OF_NODE_MAX && partitions.n && str_cut(&partitions, ',', &one); i++) {
                 struct str name, state;
                 BUF_CLEANUP struct buf line = {0};
 

@@ -102,6 +102,26 @@ static void jobs(void **state)
                             "4_5 drover-12345678-1d 0 (Priority)\n");
 }
 
+/* Each partition of a node is looked for among thousands; a real node is in a few. */
+static void a_node_of_many_partitions(void **state)
+{
+        ANSWER_CLEANUP struct answer a = {{0}, {0}};
+        BUF_CLEANUP struct buf text = {0};
+        struct str left, line;
+        unsigned lines = 0;
+
+        (void)state;
+        buf_addz(&text, "{\"partitions\":[{\"name\":\"a\",\"state\":\"UP\"}],\"nodes\":[{\"name\":\"n\","
+                        "\"cpus\":4,\"alloc_cpus\":0,\"state\":\"idle\",\"partitions\":[\"a\"");
+        for (int i = 0; i < 30000; i++)
+                buf_addz(&text, ",\"a\"");
+        buf_addz(&text, "]}]}");
+        skim(&a, buf_z(&text));
+        for (left = buf_view(&a.out); left.n && str_cut(&left, '\n', &line);)
+                lines += str_starts(line, STR("a "));
+        assert_in_range(lines, 1, 100);
+}
+
 static void too_many_members(void **state)
 {
         ANSWER_CLEANUP struct answer a = {{0}, {0}};
@@ -627,6 +647,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(jobs),
+                cmocka_unit_test(a_node_of_many_partitions),
                 cmocka_unit_test(too_many_members),
                 cmocka_unit_test(too_many_ranges),
                 cmocka_unit_test(past),
