@@ -487,3 +487,56 @@ def test_a_uuid_of_anothers_making(world):
     stolen = {**body, "spooled": [{"name": "in", "sha256": "0" * 64, "size": 1}], "uuid": str(uuid.uuid4())}
     assert world.as_user("alice", "POST", "/v1/requests", {**body, "uuid": stolen["uuid"]})[0] == 201
     assert world.as_user("mallory", "POST", "/v1/requests", stolen)[0] == 400
+
+
+def merges_of_merges(when, depth=40):
+    ids = [("a", "b"), *((f"m{i}", f"n{i}") for i in range(depth))]
+    of = "".join(f'<MergeRequests id="{to}"><RequestID idref="{a}"/><RequestID idref="{b}"/></MergeRequests>'
+                 for (a, b), pair in zip(ids, ids[1:]) for to in pair)
+    return f"""<AbstractRequest><ScriptTask ID="t"><Text>true</Text></ScriptTask>
+        <Request ID="a" taskRef="t"/><Request ID="b" taskRef="t"/><Request ID="c" taskRef="t"/><WorkFlow>{of}
+        <SetupRequestDependancy when="{when}"><RequestToBeDoneFirstID idref="{ids[-1][0]}"/><RequestWaitingForInputID idref="c"/>
+        </SetupRequestDependancy></WorkFlow></AbstractRequest>"""
+
+
+# Texts of some kilobytes, and words of what is said of each.
+TEXTS = {
+    "two merges of two merges, forty deep": (merges_of_merges("ok"), 400, b"more than 1000000 ways"),
+    "the same, whatever becomes of them": (merges_of_merges("any"), 400, b"more than 1000000 ways"),
+    "a script of 100 kB in a thousand requests": (
+        '<!DOCTYPE a [<!ENTITY a "' + "x" * 1000 + '"><!ENTITY b "' + "&a;" * 10 + '">]><AbstractRequest><ScriptTask ID="t"><Text>' + "&b;" * 10 +
+        "</Text></ScriptTask>" + '<Request taskRef="t"/>' * 1000 + "</AbstractRequest>", 400, b"more than 16 MiB"),
+    "long arguments of many jobs": (
+        "executable = /bin/true\narguments = " + "x" * 30000 + "\n" + "queue\n" * 500, 413, b"more than 8 MiB as JSON"),
+    "brackets behind a comment that closes them": (
+        "# " + "]" * 30000 + "\nAbstractRequest: " + "[" * 30000, 400, b"nested more than 64 deep"),
+    "a map of thousands of names, and aliases of it": (
+        "AbstractRequest:\n  a: &a {" + ",".join(f"{i:x}" for i in range(9000)) + "}\n  b: [" + "*a," * 9 + "]\n", 400, b"too many settings"),
+}
+
+
+def test_texts_that_become_large(world):
+    """A description that is posted as text costs the server what one in JSON may cost."""
+    with grows_by_less(world, 200 * MIB):
+        for name, (text, code, words) in TEXTS.items():
+            status, said = world.as_user("mallory", "POST", "/v1/requests?dry_run=1", text.encode(), ["Content-Type: text/plain"])
+            assert status == code and words in json.dumps(said).encode(), (name, status, said)
+
+
+def stored(world):
+    """Bytes in the spool."""
+    return sum(os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(os.path.join(world.dir, "spool")) for name in names)
+
+
+def test_lists_count_before_they_are_stored(world):
+    """What a text's datasets make of the catalog counts as uploads do, all lists together."""
+    files = [{"name": f"long{i}", "replicas": [{"url": f"http://x/{'y' * 100}{i}"}]} for i in range(16000)]
+    assert world.call("POST", "/v1/catalog/files", json.dumps({"files": files[:8000]}).encode())[0] == 200
+    assert world.call("POST", "/v1/catalog/files", json.dumps({"files": files[8000:]}).encode())[0] == 200
+    text = '<AbstractRequest><ScriptTask ID="t"><Text>true</Text></ScriptTask><Dataset ID="d"><input URL="catalog:?name=long*" nFiles="all"/></Dataset>'
+    text += '<ResourceSpecifications ID="l" maxFilesPerProcess="100"/>'
+    text += "".join(f'<Request ID="r{i}" taskRef="t" datasetRef="d" resourceRef="l"/>' for i in range(3)) + "</AbstractRequest>"
+    before = stored(world)
+    status, said = world.as_user("mallory", "POST", "/v1/requests", text.encode(), ["Content-Type: text/plain"])
+    assert status == 507 and "max_spool" in json.dumps(said), said
+    assert stored(world) - before < MIB

@@ -8,12 +8,15 @@
 #include "base/format/quantity.h"
 #include "base/mem.h"
 
+#define COMPARED_MAX 50000000u /* some tenths of a second; 10,000 settings side by side are as many */
+
 struct reader {
         yaml_document_t *yaml;
         const char *name;
         char *file; /* the name, as all nodes refer to it */
         unsigned nodes;
-        size_t bytes; /* of words; one that aliases name counts each time */
+        size_t bytes;    /* of words; one that aliases name counts each time */
+        size_t compared; /* names of settings, each with those before it */
         struct err *err;
 };
 
@@ -63,6 +66,8 @@ static int convert_map(struct reader *r, const yaml_node_t *n, unsigned depth, s
 
                 if (key->type != YAML_SCALAR_NODE)
                         return fail_node(r, key, "a setting's name must be a word");
+                if ((r->compared += d->count) > COMPARED_MAX)
+                        return fail_node(r, key, "there are too many settings side by side");
                 for (const struct doc *other = d->first; other; other = other->next)
                         if (str_eq(other->key, scalar(key)))
                                 return err_set(r->err, -EINVAL,

@@ -173,12 +173,34 @@ static void knows_its_keys(void **state)
         doc_free(d);
 }
 
+/* An alias repeats the names of a map, which are compared with each other again. */
+static void many_settings_side_by_side(void **state)
+{
+        BUF_CLEANUP struct buf text = {0};
+        struct doc *d = NULL;
+        struct err err = {""};
+
+        (void)state;
+        buf_addz(&text, "a: &a {");
+        for (int i = 0; i < 5000; i++)
+                buf_printf(&text, "%x,", i);
+        buf_addz(&text, "}\nb: [*a, *a, *a]\n");
+        doc_free(read_doc(buf_z(&text)));
+        buf_addz(&text, "c: [*a, *a, *a, *a, *a, *a, *a, *a, *a]\n");
+        assert_int_not_equal(doc_parse("f", buf_view(&text), &d, &err), 0);
+        assert_string_equal(err.text, "f:1: there are too many settings side by side");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(is_a_tree),       cmocka_unit_test(may_be_empty),
-                cmocka_unit_test(names_the_place), cmocka_unit_test(does_not_grow),
-                cmocka_unit_test(reads_values),    cmocka_unit_test(knows_its_keys),
+                cmocka_unit_test(is_a_tree),
+                cmocka_unit_test(may_be_empty),
+                cmocka_unit_test(names_the_place),
+                cmocka_unit_test(does_not_grow),
+                cmocka_unit_test(many_settings_side_by_side),
+                cmocka_unit_test(reads_values),
+                cmocka_unit_test(knows_its_keys),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

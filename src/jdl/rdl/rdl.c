@@ -19,7 +19,11 @@
 #include "jdl/sums/request.h"
 
 #define REFERENCES_MAX 100000u
-#define FILES_MAX      10000000u /* that requests of one composite write for others */
+#define FILES_MAX      10000000u   /* that requests of one composite write for others */
+#define SCRIPTS_MAX    (16u << 20) /* bytes of the scripts of all requests */
+/* How often nodes are looked at for their outputs and jobs. Merges of the same merges have many ways to a
+ * request. */
+#define VISITS_MAX 1000000u
 
 enum kind { NODE_REQUEST, NODE_MERGE, NODE_CHOICE };
 enum state { NODE_NEW, NODE_UNDER_WAY, NODE_MADE };
@@ -74,8 +78,9 @@ struct reader {
         struct nodes all;  /* in the order of the file */
         struct producer *producers;
         size_t producer_count, producer_cap;
-        unsigned references;
-        bool folders; /* the lines that were appended last have folders */
+        unsigned references, visits;
+        size_t scripts; /* bytes */
+        bool folders;   /* the lines that were appended last have folders */
         struct node *making;
         struct set *rows;
         size_t row_cap;
@@ -464,13 +469,26 @@ static int add_dataset(struct reader *r, struct node *n, const struct xml *x, st
         return rc;
 }
 
-static bool has_outputs(struct reader *r, const struct node *n)
+static int visit(struct reader *r, const struct xml *at)
+{
+        return ++r->visits <= VISITS_MAX
+                       ? 0
+                       : schema_fail(at, r->err,
+                                     ": merges and choices of the same merges lead to requests in more than "
+                                     "%u ways",
+                                     VISITS_MAX);
+}
+
+/* Returns whether there are any, or a negative error. */
+static int has_outputs(struct reader *r, const struct node *n)
 {
         const struct xml *task =
                 n->kind == NODE_REQUEST ? map_get(r->ids, str_of(xml_get(n->x, "taskRef"))) : NULL;
-        bool any = task && xml_child(task, "output");
+        int any = visit(r, n->x);
 
-        for (size_t i = 0; i < n->of.n && !any; i++)
+        if (any == 0)
+                any = task && xml_child(task, "output");
+        for (size_t i = 0; i < n->of.n && any == 0; i++)
                 any = has_outputs(r, n->of.v[i]);
         return any;
 }
@@ -500,8 +518,11 @@ static int add_files(struct reader *r, struct node *n, struct files *files, cons
         }
         for (size_t i = 0; i < n->wait_count && rc == 0 && reads_waits(n); i++) {
                 const struct wait *w = &n->waits[i];
+                int any = *w->when ? 0 : has_outputs(r, w->first);
 
-                if (!*w->when && has_outputs(r, w->first)) {
+                if (any < 0)
+                        return any;
+                if (any) {
                         n->files_from = n->files_from ? "those before" : w->first->id;
                         rc = add_flow(r, n, w->first, w->x, files);
                 }
@@ -572,7 +593,7 @@ static int request_lines(struct reader *r, const struct node *n, const struct xm
         struct str rows = buf_view(&part->items);
         struct member m = {.part = part, .number = set_first(&n->members)};
         const struct macro_world w = {.arg = &m, .lookup = look_up, .work = r->options->work};
-        uint64_t count = part->rows * part->steps;
+        uint64_t count = n->output_count ? part->rows * part->steps : 0;
         int rc = 0;
 
         for (m.row = 0; m.row < count && rc == 0; m.row++, m.number++) {
@@ -638,8 +659,10 @@ static int choice_lines(struct reader *r, const struct node *n, const struct xml
 /* Appends the names of the files that a node writes, one a line, and as many producers. */
 static int node_lines(struct reader *r, const struct node *n, const struct xml *at, struct buf *out)
 {
-        int rc = 0;
+        int rc = visit(r, at);
 
+        if (rc != 0)
+                return rc;
         if (n->kind == NODE_REQUEST)
                 return request_lines(r, n, at, out);
         if (n->kind == NODE_CHOICE)
@@ -841,6 +864,10 @@ static int make_request(struct reader *r, struct node *n, struct files *files)
         if (files->folders)
                 buf_addz(&script, expand_folders);
         sums_script(buf_view(&command), shell, files->n > 0 ? SUMS_INPUTS_THERE : SUMS_INPUTS_NONE, &script);
+        r->scripts += script.n;
+        if (r->scripts > SCRIPTS_MAX)
+                return schema_fail(n->x, r->err, ": the scripts of all requests have more than %u MiB",
+                                   SCRIPTS_MAX >> 20);
         request.task = task;
         request.limits = limits ? limits : &nothing;
         request.dataset = data ? data : &nothing;
@@ -895,11 +922,14 @@ static int make_node(struct reader *r, struct node *n, const struct xml *at)
 
 /* The jobs whose end is the node's: of a choice those of the last alternative, which are skipped when one
  * before has succeeded. */
-static void add_deciders(const struct node *n, struct set *to)
+static int add_deciders(struct reader *r, const struct node *n, struct set *to)
 {
+        int rc = visit(r, n->x);
+
         set_add_all(to, &n->members);
-        for (size_t i = n->kind == NODE_CHOICE ? n->of.n - 1 : 0; i < n->of.n; i++)
-                add_deciders(n->of.v[i], to);
+        for (size_t i = n->kind == NODE_CHOICE ? n->of.n - 1 : 0; i < n->of.n && rc == 0; i++)
+                rc = add_deciders(r, n->of.v[i], to);
+        return rc;
 }
 
 /* Rows that read the same files' jobs in a row have one edge. */
@@ -937,25 +967,29 @@ static bool reads(const struct node *n, const struct node *of)
 
 static int make_edges(struct reader *r)
 {
+        int rc = 0;
+
         r->form->edges.max = FORM_TEXT_MAX;
-        for (size_t i = 0; i < r->all.n; i++) {
+        for (size_t i = 0; i < r->all.n && rc == 0 && !buf_check(&r->form->edges); i++) {
                 const struct node *n = r->all.v[i];
                 struct set parents = {0};
 
                 edges_of_rows(r, n);
-                for (size_t k = 0; k < n->wait_count; k++) {
+                for (size_t k = 0; k < n->wait_count && rc == 0 && !buf_check(&r->form->edges); k++) {
                         const struct wait *w = &n->waits[k];
 
                         if (!*w->when && reads(n, w->first))
                                 continue;
                         set_deinit(&parents);
-                        add_deciders(w->first, &parents);
+                        rc = add_deciders(r, w->first, &parents);
                         form_add_edge(r->form, &parents, &n->members, w->when);
                 }
                 if (n->instead)
                         form_add_edge(r->form, &n->instead->members, &n->members, ":retry");
                 set_deinit(&parents);
         }
+        if (rc != 0)
+                return rc;
         if (buf_check(&r->form->edges))
                 return err_set(r->err, -E2BIG, "%s: what waits for what takes more than %u MiB",
                                r->from->file, FORM_TEXT_MAX >> 20);

@@ -202,35 +202,82 @@ static void does_not_grow(void **state)
         bomb(buf_z(&text), "has more than 1 MiB");
 }
 
-/* Merges of merges, each twice as large: the references are counted. */
+/* Two merges, each of the two before: there are twice as many ways to the requests. */
+static void add_merges(struct buf *text)
+{
+        buf_addz(text, "<MergeRequests id='m0'><RequestID idref='a'/><RequestID idref='b'/></MergeRequests>"
+                       "<MergeRequests id='n0'><RequestID idref='a'/><RequestID idref='b'/></MergeRequests>");
+        for (int i = 1; i < 40; i++)
+                for (int k = 0; k < 2; k++)
+                        buf_printf(text,
+                                   "<MergeRequests id='%c%d'><RequestID idref='m%d'/><RequestID idref='n%d'/>"
+                                   "</MergeRequests>",
+                                   k ? 'n' : 'm', i, i - 1, i - 1);
+}
+
 static void counts_references(void **state)
+{
+        /* The requests, what waits for what, what is said. */
+        static const char *const all[][3] = {
+                {"<Request ID='a' taskRef='t'/><Request ID='b' taskRef='t'/>",
+                 "<SetupRequestDependancy><RequestToBeDoneFirstID idref='a'/><RequestWaitingForInputID "
+                 "idref='m39'/></SetupRequestDependancy>",
+                 "more than 100000 references"},
+                {"<Request ID='a' taskRef='u'/><Request ID='b' taskRef='u'/><Request ID='c' taskRef='u'/>",
+                 "<SetupRequestDependancy><RequestToBeDoneFirstID idref='m39'/><RequestWaitingForInputID "
+                 "idref='c'/></SetupRequestDependancy>",
+                 "more than 1000000 ways"},
+                {"<Request ID='a' taskRef='u'/><Request ID='b' taskRef='u'/><Request ID='c' taskRef='u'/>",
+                 "<SetupRequestDependancy when='any'><RequestToBeDoneFirstID idref='m39'/>"
+                 "<RequestWaitingForInputID idref='c'/></SetupRequestDependancy>",
+                 "more than 1000000 ways"},
+                {"<Request ID='a' taskRef='u'/><Request ID='b' taskRef='u'/>"
+                 "<Request ID='c' taskRef='u' datasetRef='m39'/>",
+                 "", "more than 1000000 ways"},
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+                BUF_CLEANUP struct buf text = {0};
+
+                buf_printf(&text,
+                           "<AbstractRequest>%s" TASKS "<ScriptTask ID='u'><Text>true</Text></ScriptTask>"
+                           "<WorkFlow>",
+                           all[i][0]);
+                add_merges(&text);
+                buf_printf(&text, "%s</WorkFlow></AbstractRequest>", all[i][1]);
+                bomb(buf_z(&text), all[i][2]);
+        }
+}
+
+/* Each of the requests has a script of its own, and the task has one text. */
+static void one_task_of_many_requests(void **state)
 {
         BUF_CLEANUP struct buf text = {0};
 
         (void)state;
         buf_addz(&text,
-                 "<AbstractRequest><Request ID='a' taskRef='t'/><Request ID='b' taskRef='t'/>" TASKS
-                 "<WorkFlow>"
-                 "<MergeRequests id='m0'><RequestID idref='a'/><RequestID idref='b'/></MergeRequests>"
-                 "<MergeRequests id='n0'><RequestID idref='a'/><RequestID idref='b'/></MergeRequests>");
-        for (int i = 1; i < 40; i++)
-                for (int k = 0; k < 2; k++)
-                        buf_printf(&text,
-                                   "<MergeRequests id='%c%d'><RequestID idref='m%d'/><RequestID idref='n%d'/>"
-                                   "</MergeRequests>",
-                                   k ? 'n' : 'm', i, i - 1, i - 1);
-        buf_addz(&text,
-                 "<SetupRequestDependancy><RequestToBeDoneFirstID idref='a'/><RequestWaitingForInputID "
-                 "idref='m39'/></SetupRequestDependancy></WorkFlow></AbstractRequest>");
-        bomb(buf_z(&text), "more than 100000 references");
+                 "<!DOCTYPE a [<!ENTITY a '0123456789'><!ENTITY b '&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;'>"
+                 "<!ENTITY c '&b;&b;&b;&b;&b;&b;&b;&b;&b;&b;'>]><AbstractRequest><ScriptTask ID='t'><Text>");
+        for (int i = 0; i < 100; i++)
+                buf_addz(&text, "&c;");
+        buf_addz(&text, "</Text></ScriptTask>");
+        for (unsigned i = 0; i < RDL_REQUESTS_MAX; i++)
+                buf_addz(&text, "<Request taskRef='t'/>");
+        buf_addz(&text, "</AbstractRequest>");
+        bomb(buf_z(&text), "the scripts of all requests have more than 16 MiB");
 }
 
 int main(int argc, char **argv)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(knows_its_languages), cmocka_unit_test(agrees_with_the_schema),
-                cmocka_unit_test(reads_yaml_as_xml),   cmocka_unit_test(is_a_template),
-                cmocka_unit_test(does_not_grow),       cmocka_unit_test(counts_references),
+                cmocka_unit_test(knows_its_languages),
+                cmocka_unit_test(agrees_with_the_schema),
+                cmocka_unit_test(reads_yaml_as_xml),
+                cmocka_unit_test(is_a_template),
+                cmocka_unit_test(does_not_grow),
+                cmocka_unit_test(counts_references),
+                cmocka_unit_test(one_task_of_many_requests),
         };
         int rc;
 

@@ -37,7 +37,8 @@ struct submit {
         struct buf text;      /* a description that was posted as text */
         char uuid[UUID_TEXT]; /* of that submit */
         struct submit_document document;
-        char (*lists)[UUID_TEXT]; /* the uploads that the document's lists have become; NULL: none */
+        char (*lists)[UUID_TEXT]; /* the uploads that the document's first lists have become */
+        size_t list_count;        /* of them */
         json_t *doc;
         struct submission s;
         const char **uploads; /* upload ids of the parts, or NULL */
@@ -102,6 +103,10 @@ static void take_place(struct server *s, struct call *c)
 {
         struct submit *x = c->state;
 
+        if (x->place) { /* of a description whose datasets were found */
+                x->placed(s, c);
+                return;
+        }
         if (atomic_load(&s->large_calls) >= LARGE_MAX) {
                 waits_park(s, c, NULL, LARGE_LOOK, take_place);
                 return;
@@ -543,7 +548,7 @@ static void read_ended_parents(struct server *s, struct call *c)
 /* The lists of a dataset's files belong to the caller from now on, as if they had been uploaded. */
 static void own_lists(struct server *s, const struct call *c, const struct submit *x)
 {
-        for (size_t i = 0; x->lists && i < x->document.list_count; i++)
+        for (size_t i = 0; i < x->list_count; i++)
                 objects_uploaded(s, str_of(c->who), str_of(x->lists[i]), x->document.lists[i].sha256,
                                  x->document.lists[i].text.n);
 }
@@ -600,14 +605,23 @@ static int store_list(struct server *s, const struct call *c, const struct submi
 {
         char hash[SPOOL_HASH_TEXT];
         uint64_t size;
-        int r = holdings_check(objects_holdings(s), str_of(c->who), HOLDINGS_UPLOAD + l->text.n, err);
+        int r;
 
         uuid_new(id);
-        if (r == 0)
-                r = spool_upload_begin(objects_spool(s), id, str_of(c->who), &size, err);
+        r = spool_upload_begin(objects_spool(s), id, str_of(c->who), &size, err);
         if (r == 0)
                 r = spool_upload_write(objects_spool(s), id, 0, buf_view(&l->text), &size, err);
         return r == 0 ? spool_finish_one(objects_spool(s), id, l->sha256, hash, &size, err) : r;
+}
+
+/* Core thread: what was stored before the error counts as the caller's. */
+static void own_some(struct server *s, struct call *c)
+{
+        struct submit *x = c->state;
+
+        own_lists(s, c, x);
+        call_fail(c, 503, "spool", "the list of the dataset's files is not stored: %s",
+                  x->warning.n ? buf_z(&x->warning) : "try again later");
 }
 
 /* Reader thread. */
@@ -615,11 +629,23 @@ static void store_lists(struct server *s, struct call *c)
 {
         struct submit *x = c->state;
         struct err err = {0};
-        int r = 0;
+        uint64_t all = 0;
+        int r;
 
+        for (size_t i = 0; i < x->document.list_count; i++)
+                all += HOLDINGS_UPLOAD + x->document.lists[i].text.n;
+        r = holdings_check(objects_holdings(s), str_of(c->who), all, &err);
         x->lists = mem_zalloc((x->document.list_count + 1) * sizeof(*x->lists));
-        for (size_t i = 0; r == 0 && i < x->document.list_count; i++)
+        for (size_t i = 0; r == 0 && i < x->document.list_count; i++) {
                 r = store_list(s, c, &x->document.lists[i], x->lists[i], &err);
+                x->list_count += r == 0;
+        }
+        if (r != 0 && x->list_count) {
+                buf_reset(&x->warning);
+                buf_addz(&x->warning, r == SPOOL_FULL ? "the server's disk is full" : err.text);
+                call_core(c, own_some);
+                return;
+        }
         if (r == 0)
                 call_core(c, find_past);
         else if (r == SPOOL_FULL)
@@ -792,6 +818,13 @@ static void to_catalog(struct server *s, struct call *c)
         call_catalog(c, read_with_catalog);
 }
 
+/* Core thread: has its place among the large calls. */
+static void placed_text(struct server *s, struct call *c)
+{
+        (void)s;
+        call_io(c, to_catalog);
+}
+
 /* Reader thread. */
 static void read_text(struct server *s, struct call *c)
 {
@@ -801,10 +834,12 @@ static void read_text(struct server *s, struct call *c)
 
         if (!read_document(c, x, &how))
                 return;
-        if (x->document.wants_catalog)
-                call_io(c, to_catalog);
-        else
+        if (x->document.wants_catalog) {
+                x->placed = placed_text;
+                call_core(c, take_place);
+        } else {
                 begin_text(c, x);
+        }
 }
 
 static void start_text(struct call *c, struct submit *x)

@@ -10,10 +10,12 @@
 #include "jdl/rdl/rdl.h"
 
 /* Bytes processed for all macros: some tenths of a second. Those of RDL are short, and take longer. */
-#define WORK_MAX     (32u << 20)
-#define XML_WORK_MAX (2u << 20)
-#define DEPTH_MAX    64 /* of brackets within brackets */
-#define WARNINGS_MAX 4000
+#define WORK_MAX      (32u << 20)
+#define XML_WORK_MAX  (2u << 20)
+#define DEPTH_MAX     64          /* of brackets within brackets */
+#define JSON_MAX      (8u << 20)  /* bytes of the document, as many as a submit in JSON may have */
+#define JSON_MAX_ROWS (64u << 20) /* with the rows of a dataset of the catalog */
+#define WARNINGS_MAX  4000
 
 /* What a text asks of the outside. */
 struct asking {
@@ -99,9 +101,9 @@ static bool is_deep(struct str text)
         int depth = 0;
 
         for (size_t i = 0; i < text.n && depth <= DEPTH_MAX; i++)
-                depth += text.p[i] == '[' || text.p[i] == '{'   ? 1
-                         : text.p[i] == ']' || text.p[i] == '}' ? -1
-                                                                : 0;
+                depth += text.p[i] == '[' || text.p[i] == '{'              ? 1
+                         : depth && (text.p[i] == ']' || text.p[i] == '}') ? -1
+                                                                           : 0;
         return depth > DEPTH_MAX;
 }
 
@@ -161,17 +163,23 @@ static int take_lists(const struct form *form, struct submit_document *ret, stru
         return r;
 }
 
-static void write_json(const struct submit_text *from, const struct form *form, struct submit_document *ret)
+static int write_json(const struct submit_text *from, const struct form *form, struct submit_document *ret,
+                      struct err *err)
 {
         struct form_file *files = mem_zalloc((ret->list_count + 1) * sizeof(*files));
 
         for (size_t i = 0; i < ret->list_count; i++)
                 files[i] = (struct form_file){ret->lists[i].name, ret->lists[i].sha256, ret->lists[i].text.n,
                                               false};
+        ret->json.max = from->catalog ? JSON_MAX_ROWS : JSON_MAX;
         form_write_json(
                 &ret->json, form,
                 &(struct form_body){.uuid = from->uuid, .spooled = files, .spooled_count = ret->list_count});
         free(files);
+        return buf_check(&ret->json)
+                       ? err_set(err, -E2BIG, "the jobs of the description take more than %zu MiB as JSON",
+                                 ret->json.max >> 20)
+                       : 0;
 }
 
 void submit_document_deinit(struct submit_document *d)
@@ -232,7 +240,7 @@ int submit_text_read(const struct submit_text *from, struct submit_document *ret
                 r = take_lists(&form, ret, err);
         }
         if (r == 0)
-                write_json(from, &form, ret);
+                r = write_json(from, &form, ret, err);
         form_deinit(&form);
         return r;
 }
