@@ -530,12 +530,13 @@ static int need_open_account(struct run *r, struct str name, struct bank_account
         return e;
 }
 
-static void text_set(char **text, struct str value)
+/* Replaces or removes a text, or leaves it as it is. */
+static void text_set(char **text, struct str value, bool clears)
 {
-        if (!value.n)
+        if (!value.n && !clears)
                 return;
         free(*text);
-        *text = str_dupz(value);
+        *text = value.n ? str_dupz(value) : NULL;
 }
 
 static int run_open(struct run *r)
@@ -571,7 +572,7 @@ static int run_open(struct run *r)
         if (!a)
                 a = account_new(r->bank, o->account, parent);
         a->closed = false;
-        text_set(&a->text, o->why);
+        text_set(&a->text, o->why, o->clears & BANK_CLEARS_WHY);
         r->bank->generation++; /* jobs may wait for an account */
         return 0;
 }
@@ -613,13 +614,13 @@ static int run_account(struct run *r)
         struct bank_account *a;
         int e = need_account(r, o->account, &a);
 
-        if (!e && !o->activity && !o->why.n)
+        if (!e && !o->activity && !o->why.n && !(o->clears & BANK_CLEARS_WHY))
                 e = err_set(r->err, BANK_INVALID,
                             "nothing is changed: give a description, or whether the account is active");
         if (!e && o->activity)
                 e = o->activity == BANK_ACTIVE ? run_open(r) : run_close(r);
         if (!e && !r->only_check)
-                text_set(&a->text, o->why);
+                text_set(&a->text, o->why, o->clears & BANK_CLEARS_WHY);
         return e;
 }
 
@@ -686,9 +687,9 @@ static void entry_set(struct run *r, struct registry_entry *x)
 {
         const struct bank_order *o = r->order;
 
-        text_set(&x->text, o->why);
-        text_set(&x->arch, o->arch);
-        text_set(&x->opsys, o->opsys);
+        text_set(&x->text, o->why, o->clears & BANK_CLEARS_WHY);
+        text_set(&x->arch, o->arch, o->clears & BANK_CLEARS_ARCH);
+        text_set(&x->opsys, o->opsys, o->clears & BANK_CLEARS_OPSYS);
         if (o->activity)
                 x->inactive = o->activity == BANK_INACTIVE;
         r->bank->generation++; /* jobs may wait for the machine or the user */
@@ -1119,7 +1120,7 @@ static int run_requote(struct run *r)
                 if (q->request && q->kept_ms > o->end_ms)
                         q->kept_ms = o->end_ms;
         }
-        text_set(&q->text, o->why);
+        text_set(&q->text, o->why, o->clears & BANK_CLEARS_WHY);
         r->id = q->id;
         r->bank->generation++; /* a job may be paid by it now, or not any more */
         return 0;

@@ -34,7 +34,8 @@ enum field {
         F_ACTIVITY = 1 << 22,
         F_JOB = 1 << 23,
         F_QOS = 1 << 24,
-        F_ALL = (1 << 25) - 1,
+        F_CLEARS = 1 << 25,
+        F_ALL = (1 << 26) - 1,
 };
 
 static const char *const op_names[BANK_OPS] = {
@@ -109,7 +110,7 @@ static unsigned fields_of(const struct bank_order *o)
                (o->duration_ms ? F_DURATION : 0u) | (o->cpus ? F_CPUS : 0u) | (o->request ? F_JOBS : 0u) |
                (o->memory_mib ? F_MEMORY : 0u) | (o->gpus ? F_GPUS : 0u) | (o->arch.n ? F_ARCH : 0u) |
                (o->opsys.n ? F_OPSYS : 0u) | (o->activity ? F_ACTIVITY : 0u) | (o->job.n ? F_JOB : 0u) |
-               (o->qos.n ? F_QOS : 0u);
+               (o->qos.n ? F_QOS : 0u) | (o->clears ? F_CLEARS : 0u);
 }
 
 void bank_order_pack(struct buf *out, const struct bank_order *o)
@@ -158,6 +159,8 @@ void bank_order_pack(struct buf *out, const struct bank_order *o)
                 pack_str(out, o->job);
         if (fields & F_QOS)
                 pack_str(out, o->qos);
+        if (fields & F_CLEARS)
+                pack_u64(out, o->clears);
 }
 
 int bank_order_unpack(struct bank_order *o, struct str record, struct err *err)
@@ -217,6 +220,8 @@ int bank_order_unpack(struct bank_order *o, struct str record, struct err *err)
                 o->job = unpack_str(&u);
         if (fields & F_QOS)
                 o->qos = unpack_str(&u);
+        if (fields & F_CLEARS)
+                o->clears = (unsigned)unpack_max(&u, BANK_CLEARS_ALL);
         if (unpack_done(&u))
                 return 0;
         bank_order_deinit(o);

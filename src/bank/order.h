@@ -36,6 +36,14 @@ enum bank_role { BANK_ROLE_NONE, BANK_ROLE_USER, BANK_ROLE_MANAGER, BANK_ROLE_OW
 
 enum bank_activity { BANK_AS_BEFORE, BANK_ACTIVE, BANK_INACTIVE, BANK_ACTIVITIES };
 
+/* Texts that an order removes: one that is merely empty stays as it was. */
+enum bank_clears {
+        BANK_CLEARS_WHY = 1 << 0, /* the description of an account, machine, user or quote */
+        BANK_CLEARS_ARCH = 1 << 1,
+        BANK_CLEARS_OPSYS = 1 << 2,
+        BANK_CLEARS_ALL = (1 << 3) - 1,
+};
+
 struct bank_order {
         enum bank_op op;
         struct str account, to;   /* names */
@@ -45,6 +53,7 @@ struct bank_order {
         struct str job;           /* of a lien, charge or refund: a job's name in another system */
         struct str qos;           /* of a quote: the quality of service that it is for */
         struct str arch, opsys;   /* of a machine; `why` is its, or a user's, description. Empty: as before */
+        unsigned clears;          /* set of enum bank_clears */
         enum bank_activity activity;
         enum bank_role role;
         uint64_t id; /* an allocation or a lien, as the operation says */

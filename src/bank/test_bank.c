@@ -576,6 +576,8 @@ static void test_accounts_are_changed(void **state)
                 TELL(k, .op = BANK_ACCOUNT, .account = where, .activity = BANK_INACTIVE, .why = STR("July")),
                 BANK_CONFLICT);
         assert_string_equal(cms(k)->text, "June");
+        assert_int_equal(TELL(k, .op = BANK_ACCOUNT, .account = where, .clears = BANK_CLEARS_WHY), 0);
+        assert_null(cms(k)->text);
 }
 
 /* Liens of other systems are found by the names of their jobs, apart from their reasons, also after a
@@ -799,6 +801,8 @@ static void test_quotes_are_changed_and_withdrawn(void **state)
         assert_int_equal(bank_quote(k->bank, quote)->end_ms, k->now_ms + 50);
         assert_int_equal(bank_quote(k->bank, quote)->amount, 7);
         assert_string_equal(bank_quote(k->bank, quote)->text, "for June");
+        assert_int_equal(TELL(k, .op = BANK_REQUOTE, .quote = quote, .clears = BANK_CLEARS_WHY), 0);
+        assert_null(bank_quote(k->bank, quote)->text);
         assert_int_equal(quote_for(k, STR("ann@lab")), 0);
         other = k->id;
         assert_int_equal(TELL(k, .op = BANK_LIEN, .account = where, .quote = quote, .amount = 7), 0);

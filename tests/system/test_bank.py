@@ -614,6 +614,8 @@ def test_a_quote_that_is_not_used_is_named(instance):
     for command in ("submit", "quote"):
         instance.write("job.sub", sh("true", **OWN, **{"+BankQuote": 999}))
         assert "quote 999 is not used: physics has none of that number" in instance.cli(command, "job.sub", code=1, cwd=instance.work).err
+    for wrong in (f"{quotes[0]}.5", f"{quotes[0]}.0", "true", f'"{quotes[0]}"', "0"):
+        assert "not the number of a quote" in instance.cli("submit", "-", stdin=sh("true", **OWN, **{"+BankQuote": wrong}), code=1).err, wrong
     late = instance.submit(sh("sleep 600", **OWN, **{"+BankQuote": quotes[0]}))
     instance.api("POST", "/v1/bank/orders", {"op": "lien", "account": "physics", "quote": quotes[0]})
     instance.cli("submit", instance.write("job.sub", sh("true", **OWN, **{"+BankQuote": quotes[0]})), code=1)
@@ -712,6 +714,9 @@ def test_machines_are_registered(instance):
     said = instance.json("bank", "machines")["machines"]
     assert said == [{"name": "colony/long", "active": False},
                     {"name": "n1", "active": True, "description": "the first", "arch": "x86_64", "opsys": "Linux"}]
+    instance.cli("bank", "machine", "colony/long", "--description", "x", "--arch", "y", "--opsys", "z")
+    instance.cli("bank", "machine", "colony/long", "--description", "", "--arch", "", "--opsys", "")
+    assert instance.json("bank", "machines")["machines"] == said
     for code, wrong in ((1, ("n1", "--new")), (2, ("n2", "--active")), (2, ("n2", "--delete")), (2, ("a b", "--new"))):
         assert instance.cli("bank", "machine", *wrong, code=code).err, wrong
     for wrong in ((), ("--delete", "--new"), ("--active", "--inactive")):
@@ -754,6 +759,17 @@ def test_users_quotes_and_allocations_at_the_command_line(instance):
     instance.cli("bank", "user", "root@local", "--new", "--description", "the admin")
     instance.cli("bank", "user", "zoe@far", "--new", "--inactive")
     assert instance.json("bank", "users")["users"] == [{"name": "root@local", "active": True, "description": "the admin"}, {"name": "zoe@far", "active": False}]
+    instance.cli("bank", "user", "zoe@far", "--description", "left")
+    instance.cli("bank", "user", "zoe@far", "--description", "")
+    instance.cli("bank", "account", "physics", "--description", "x")
+    instance.cli("bank", "account", "physics", "--description", "")
+    assert "description" not in instance.json("bank", "balance", "physics")
+    for user in ("a@test,b@test", "*@a,*@b"):
+        assert "without commas" in instance.cli("bank", "account", "physics", "--member", f"{user}=user", code=2).err
+    for change, why in (((), "nothing is changed"), (("--credit", "1", "--reason", "x"), "keeps no reason")):
+        assert why in instance.cli("bank", "allocation", "physics", "--allocation", "1", *change, code=2).err
+    for order in (("lien", "physics", "1"), ("charge", "physics", "1"), ("refund",)):
+        assert "empty" in instance.cli("bank", *order, "--job", "", code=2).err
     for code, wrong in ((1, ("root@local", "--new")), (2, ("eve@far", "--active")), (2, ("eve@far", "--delete")), (2, ("eve", "--new")),
                         (2, ("root@local", "--arch", "x86_64"))):
         assert instance.cli("bank", "user", *wrong, code=code).err, wrong
@@ -765,13 +781,15 @@ def test_users_quotes_and_allocations_at_the_command_line(instance):
     instance.kill_server()
     instance.server()
     agents.queues(instance, 1)
-    assert [u["active"] for u in instance.json("bank", "users")["users"]] == [False, False]
+    assert instance.json("bank", "users")["users"] == [{"name": "root@local", "active": False, "description": "the admin"}, {"name": "zoe@far", "active": False}]
     assert instance.json("bank", "quotes")["quotes"][0]["description"] == "for May"
     assert "root@local is inactive in the bank" in instance.cli("submit", "-", stdin=sh("true", **OWN), code=None).err
     instance.wait(instance.submit(sh("true")))  # no account pays for it
     instance.cli("bank", "user", "root@local", "--active")
     instance.cli("bank", "quote", "--change", str(quote), "--end", "+2h", "--description", "for June")
     assert instance.json("bank", "quotes")["quotes"][0]["description"] == "for June"
+    instance.cli("bank", "quote", "--change", str(quote), "--description", "")
+    assert "description" not in instance.json("bank", "quotes")["quotes"][0]
     for wrong in (("--cancel", "x"), ("--cancel", "1", "--change", "1"), ("--change", str(quote)), ("--cancel", str(quote), "--end", "+1h"),
                   ("--cancel", str(quote), "--for", "1h"), ("physics", "--cancel", str(quote)), ("--change", str(quote), "--end", "2020-01-01")):
         assert instance.cli("bank", "quote", *wrong, code=2).err, wrong

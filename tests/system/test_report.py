@@ -45,6 +45,8 @@ def test_reports(instance):
     agents.queues(instance, 1)
     instance.cli("bank", "account", "phys", "--new", "--member", "*@local=user")
     instance.cli("bank", "deposit", "phys", "100")
+    for kind in ("usage", "bank", "records"):
+        assert "before the start" in instance.cli("report", kind, "--from", "2027-01-01", "--to", "2026-01-01", code=2).err
     good = instance.submit(sh("true", queue="queue 3", accounting_group="phys"))
     instance.wait(good)
     instance.cli("bank", "account", "waste", "--new", "--member", "*@local=user")

@@ -199,6 +199,10 @@ def test_accounts_allocations_and_transactions(instance, port):
     assert maui("Query", "ProjectUser") == [{"ProjectId": "chem", "UserId": "eve@local", "Role": "owner"}, {"ProjectId": "chem", "UserId": "*@lab", "Role": "user"}]
     assert maui("Create", "ProjectUser", actor="eve", ProjectId="chem", UserId="bob", Role="manager") and maui("Delete", "ProjectUser", ProjectId="chem", UserId="bob")
     assert maui("Query", "ProjectUser", ProjectId="chem", more=get("UserId") + where("Role", "owner", "NE")) == [{"UserId": "*@lab"}]
+    for user in ("z,w", "*@a,*@b", "z z"):
+        assert "one user" in maui("Create", "ProjectUser", code="317", ProjectId="chem", UserId=user)
+    for action, obj in (("Query", "Project"), ("Query", "Job"), ("Balance", "Account")):
+        assert "nosuch" in maui(action, obj, code="317", more=get("nosuch"), **({"ProjectId": "chem"} if action == "Balance" else {}))
     for code, options in (("444", {"actor": "zoe@lab", "UserId": "bob"}), ("742", {"actor": "zoe", "UserId": "bob"}), ("317", {"UserId": "bob", "Role": "god"}),
                           ("314", {})):
         assert maui("Create", "ProjectUser", code=code, ProjectId="chem", **options), options
@@ -257,6 +261,7 @@ def test_quotes_allocations_and_users_are_changed(instance, port):
     maui("Modify", "Allocation", ProjectId="chem", AllocationId=number, EndTime=start + 80000)
     seen, = maui("Query", "Allocation")
     assert (seen["EndTime"], seen["CreditLimit"]) == (str(start + 80000), "7")
+    assert "nothing is changed" in maui("Modify", "Allocation", code="317", ProjectId="chem", AllocationId=number)
     assert maui("Modify", "Allocation", actor="amy", code="444", ProjectId="chem", AllocationId=number, CreditLimit=99)
     quote, = maui("Quote", "Job", actor="amy", more=job(ProjectId="chem", WallDuration=10, Description="for May"))
     number_2 = maui("Quote", "Job", more=job(ProjectId="chem", WallDuration=10))[0]["QuoteId"]

@@ -56,7 +56,9 @@ static const char *job_of(const struct words *w)
 {
         const char *job = words_text(w, "jobId");
 
-        return job ? job : w->word_count ? w->words[0] : NULL;
+        if (!job && w->word_count)
+                job = w->words[0];
+        return job && *job ? job : NULL;
 }
 
 /* ---- quotes */
@@ -431,11 +433,10 @@ static int grefund(struct cli *cli, const struct words *w)
 static int no_record(struct cli *cli, const struct words *w)
 {
         (void)cli;
-        return cli_error(
-                1,
-                "%s: a job has no record of its own here: greserve and gcharge write what is reserved "
-                "and charged for it, grefund and grmres take it back, and glsjob lists it",
-                w->tool->name);
+        (void)w;
+        return cli_error(1,
+                         "a job has no record of its own here: greserve and gcharge write what is reserved "
+                         "and charged for it, grefund and grmres take it back, and glsjob lists it");
 }
 
 /* ---- tables */

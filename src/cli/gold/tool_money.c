@@ -363,7 +363,6 @@ static int gchalloc(struct cli *cli, const struct words *w)
         int code;
 
         gold_order(&o, "set");
-        gold_order_text(&o, "why", words_text(w, "description"));
         code = add_allocation(cli, allocation_named(w), &o);
         if (code == 0)
                 code = add_dates(w, &o);
@@ -445,8 +444,15 @@ static const struct words_row remove_rows[] = {
         {"inactive", 'I', WORDS_PLAIN, WORDS_REFUSED, NULL, NULL, "those that have ended go by themselves."},
         GOLD_COMMON,
         {0}};
-static const struct words_row change_rows[] = {ALLOCATION, CREDITLIMIT, GOLD_TIMES, GOLD_DESCRIPTION,
-                                               GOLD_HOURS, GOLD_COMMON, {0}};
+static const struct words_row change_rows[] = {
+        ALLOCATION,
+        CREDITLIMIT,
+        GOLD_TIMES,
+        {"description", 'd', WORDS_VALUE, WORDS_REFUSED, "TEXT", NULL,
+         "an allocation has no description: the account has one (gchaccount), and each deposit."},
+        GOLD_HOURS,
+        GOLD_COMMON,
+        {0}};
 
 const struct words_tool gold_gdeposit = {.name = "gdeposit",
                                          .usage = "[OPTIONS] {-a ACCOUNT | -p PROJECT} [-z] CREDITS",

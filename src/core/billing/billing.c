@@ -537,12 +537,12 @@ static bool quote_is_open(struct core *c, const struct bank_quote *q, const stru
 /* Returns the number of the quote that a job with this ad names (BankQuote); 0: none. */
 static uint64_t quote_named(struct core *c, const struct ad *ad)
 {
-        int64_t id;
+        struct value v;
 
-        return ad_find(ad, c->attr.BankQuote) && eval_integer(&c->eval, ad, NULL, c->attr.BankQuote, &id) &&
-                               id > 0
-                       ? (uint64_t)id
-                       : 0;
+        if (!ad_find(ad, c->attr.BankQuote))
+                return 0;
+        eval_attr(&c->eval, ad, NULL, c->attr.BankQuote, &v);
+        return v.type == VALUE_INTEGER && v.integer > 0 ? (uint64_t)v.integer : 0;
 }
 
 /* Returns the quote if the account has it, and the owner may use it for the member or, without a request, for

@@ -28,6 +28,7 @@ enum kind {
         SECONDS,   /* a duration in seconds, as milliseconds */
         MOMENT,    /* seconds since 1970, as milliseconds */
         USER,      /* a principal; a name without a domain gets the server's */
+        MEMBER,    /* a principal, or a pattern of some */
         LIST,      /* a list with this text */
         ONE_JOB,   /* the id of a job, 7.0 */
         NAMES,     /* a list of the names between commas */
@@ -241,9 +242,9 @@ static const struct member quote_named[] = {{"QuoteId", "quote", NUMBER, true}, 
 static const struct member user_changed[] = {
         {"UserId", "user", USER, true}, WHY, {"Active", "state", SWITCH, false}, END};
 static const struct member user_named[] = {{"UserId", "user", USER, true}, END};
-static const struct member membership[] = {ACCOUNT, {"UserId", "user", USERS, true}, END},
+static const struct member membership[] = {ACCOUNT, {"UserId", "user", MEMBER, true}, END},
                            membership_role[] = {ACCOUNT,
-                                                {"UserId", "user", USERS, true},
+                                                {"UserId", "user", MEMBER, true},
                                                 {"Role", "role", TEXT, true},
                                                 END};
 static const struct member lien_change[] = {{"ReservationId", "id", NUMBER, true},
@@ -582,6 +583,7 @@ static const char *kind_words(enum kind kind)
 {
         switch (kind) {
         case USER: return "a user";
+        case MEMBER: return "one user, or one pattern of users";
         case USERS: return "a list of users";
         case NUMBER: return "a whole number";
         case COUNT: return "a whole number from 1 on";
@@ -619,6 +621,7 @@ static int write_value(struct server *s, struct json *j, const struct sssrmap_me
             (is_time(e->kind) && (str_to_i64(value, &n) != 0 || n < 0 || n > TIME_MAX)) ||
             (e->kind == USER && !principal_of(s, value, &user)) ||
             (e->kind == USERS && !principals_of(s, value, &user)) ||
+            (e->kind == MEMBER && (str_find(value, ',') >= 0 || !principals_of(s, value, &user))) ||
             (e->kind == SWITCH && !is_switch(value)) ||
             (e->kind == COUNT && (str_to_i64(value, &n) != 0 || n < 1)))
                 return err_set(err, SSSRMAP_VALUE, "%s: \"" STR_FMT "\" is not %s", e->parameter,
@@ -633,6 +636,7 @@ static int write_value(struct server *s, struct json *j, const struct sssrmap_me
         case MOVED_FOR:
         case ONE_JOB: json_str(j, value); break;
         case USER:
+        case MEMBER:
         case USERS: json_str(j, buf_view(&user)); break;
         case NUMBER: json_int(j, n); break;
         case SECONDS:

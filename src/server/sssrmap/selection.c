@@ -382,7 +382,7 @@ static int get_add(struct sssrmap_selection *s, const struct sssrmap_message *m,
         unsigned field;
 
         if (!field_find(s->fields, xml_get(x, "name"), &field))
-                return o == SHOW ? 0 : unknown_field(m, x, err);
+                return unknown_field(m, x, err);
         s->shown |= 1u << field;
         if (o == SHOW)
                 return 0;

@@ -643,6 +643,9 @@ static int path_make(struct buf *path, const struct options *o, struct report *r
                 code = cli_time(o, "to", &r->to_ms);
         if (code != 0)
                 return code;
+        if (r->to_ms < r->from_ms)
+                return cli_error(CLI_USAGE, "the end, %s, is before the start: --from must be earlier",
+                                 options_text(o, "to") ? "--to" : "now");
         if (r->from_ms < 0)
                 r->from_ms = 0;
         snprintf(number, sizeof(number), "%lld", (long long)r->from_ms);

@@ -448,6 +448,31 @@ static bool number(struct call *c, const char *key, int64_t most, int64_t *ret)
         return false;
 }
 
+static bool is_empty_text(const struct call *c, const char *key)
+{
+        const json_t *v = json_object_get(c->state, key);
+
+        return json_is_string(v) && json_string_length(v) == 0;
+}
+
+/* Checks that nothing is asked for which the bank does not keep. */
+static bool is_kept(struct call *c, const struct bank_order *o)
+{
+        if (o->op == BANK_MEMBER && o->role && str_find(o->user, ',') >= 0)
+                call_fail(c, 400, "bad_request", "a member is one user, or one pattern, without commas");
+        else if (is_empty_text(c, "job"))
+                call_fail(c, 400, "bad_request", "the name of the job is empty");
+        else if (o->op == BANK_SET && !o->activity && o->why.n)
+                call_fail(c, 400, "bad_request", "a change of an allocation keeps no reason");
+        else if (o->op == BANK_SET && !o->activity && !json_object_get(c->state, "start_ms") &&
+                 !json_object_get(c->state, "end_ms") && !json_object_get(c->state, "credit"))
+                call_fail(c, 400, "bad_request",
+                          "nothing is changed: give a start, an end or a credit limit");
+        else
+                return true;
+        return false;
+}
+
 static bool read_order(struct call *c, struct bank_order *o, struct asked *ret_asked)
 {
         const json_t *doc = c->state;
@@ -495,6 +520,9 @@ static bool read_order(struct call *c, struct bank_order *o, struct asked *ret_a
         o->cpus = (uint32_t)cpus;
         o->memory_mib = use->memory_mib;
         o->gpus = (uint32_t)use->gpus;
+        o->clears = (is_empty_text(c, "why") ? BANK_CLEARS_WHY : 0u) |
+                    (is_empty_text(c, "arch") ? BANK_CLEARS_ARCH : 0u) |
+                    (is_empty_text(c, "opsys") ? BANK_CLEARS_OPSYS : 0u);
         if (cpus)
                 use->cpus = cpus;
         use->account = o->account;
@@ -503,7 +531,7 @@ static bool read_order(struct call *c, struct bank_order *o, struct asked *ret_a
         use->qos = o->qos;
         use->duration_ms = o->duration_ms;
         ret_asked->given = o->duration_ms > 0 && !json_object_get(doc, "amount");
-        return true;
+        return is_kept(c, o);
 }
 
 static struct str parent_of(struct str name)
