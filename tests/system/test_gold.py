@@ -169,6 +169,20 @@ def test_quotes_allocations_and_accounts_end(instance, gold):
     assert [m["what"] for m in instance.json("bank", "statement", "p")["movements"]] == ["deposit", "deposit", "withdraw", "charge", "withdraw", "deposit", "withdraw"]
 
 
+def test_reservations_of_the_same_name(gold):
+    """A member of a project can name a reservation after another one's job: it does not take that one's place."""
+    gold("gmkproject", "-u", "amy,bob", "p")
+    gold("gdeposit", "-p", "p", "1000")
+    use = ("-J", "j", "-p", "p", "-m", "colony", "-t", "10")
+    gold("greserve", *use, "-u", "amy")
+    gold("greserve", *use, "-u", "bob")
+    for call in (("gcharge", *use), ("gcharge", *use, "-u", "eve"), ("grmres", "-n", "j")):
+        assert "2 reservations are for a job j" in gold(*call, code=1).err
+    gold("gcharge", *use, "-u", "amy")
+    assert gold("glsres", "--raw", "--quiet", "--show", "User") == "bob@local\n"
+    assert gold("grmres", "-n", "j") == "Successfully deleted 1 Reservation\n"
+
+
 def test_jobs_are_listed_and_have_no_records(gold):
     gold("gmkproject", "p")
     gold("gmkproject", "q")

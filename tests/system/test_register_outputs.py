@@ -151,6 +151,21 @@ def test_an_agent_that_lies(instance, web):
     assert [f["metadata"]["request"] for f in instance.json("catalog", "query", "n=1")["files"]] == [request] * 3
 
 
+def test_many_outputs_to_many_places(instance, web):
+    """An agent that says it has sent ten thousands of files of a job with thousands of destinations does not hold the server."""
+    instance.server()
+    liar = Liar(instance, "liar", "--owners", "any")
+    liar.hello()
+    remaps = ";".join(f"f{i}=http://other/{i}/a" for i in range(5000))
+    request = instance.submit(work(web.url + "out", "true", transfer_output_remaps=f'"{remaps}"', register="n=1"))
+    liar.offer()
+    attempt = liar.take(request)[0]
+    sent = [{"name": f"http://elsewhere/{i}", "sha256": b"\1" * 32, "size": 7} for i in range(20000)]
+    liar.wire.send(result={"jobs": [{**attempt, "steps": [{"exit_code": 0}], "sent": sent}]})
+    liar.wire.until("result_ack")
+    assert instance.logs().count("an output is not registered") < 100
+
+
 def test_with_users_the_checksum_is_the_agents(instance, web):
     """The user's own mover sends the file, and may say what it likes; the agent has summed what it was given."""
     site = Site(instance, "catalog_write: user\n")

@@ -199,25 +199,44 @@ int gold_movements(struct cli *cli, struct str account, int64_t from_ms, int64_t
         return code ? 1 : 0;
 }
 
-int gold_lien(struct cli *cli, const char *job, const char *account, int64_t *ret)
+int gold_lien(struct cli *cli, const char *job, const char *account, const char *user, int64_t *ret)
 {
         struct api_answer answer API_ANSWER_CLEANUP = {0};
+        BUF_CLEANUP struct buf principal = {0};
+        unsigned found = 0, own = 0;
         struct view list, lien;
-        int code = api_get(cli, "/v1/bank/reserved", &answer);
+        int64_t any = 0;
+        int code = user ? gold_user(cli, user, &principal) : 0;
 
         *ret = 0;
+        if (code == 0)
+                code = api_get(cli, "/v1/bank/reserved", &answer);
         if (code != 0)
                 return 1;
         list = view_get(answer.root, "liens");
         for (size_t at = 0; view_next(list, &at, &lien);) {
-                BUF_CLEANUP struct buf its = {0}, name = {0};
+                BUF_CLEANUP struct buf its = {0}, name = {0}, whose = {0};
 
                 if (view_there(view_get(lien, "request")))
                         continue; /* of a job of Drover's */
                 view_text(view_get(lien, "job_name"), &its);
                 view_text(view_get(lien, "account"), &name);
-                if (str_eqz(buf_view(&its), job) && (!account || str_eqz(buf_view(&name), account)))
-                        *ret = view_integer(view_get(lien, "id"), 0);
+                view_text(view_get(lien, "user"), &whose);
+                if (!str_eqz(buf_view(&its), job) || (account && !str_eqz(buf_view(&name), account)))
+                        continue;
+                found++;
+                any = view_integer(view_get(lien, "id"), 0);
+                if (user && str_eq(buf_view(&whose), buf_view(&principal))) {
+                        own++;
+                        *ret = any;
+                }
         }
+        if (found < 2)
+                *ret = any;
+        else if (own != 1)
+                return cli_error(1,
+                                 "%u reservations are for a job %s: give the number of one with -r, or its "
+                                 "user with -u",
+                                 found, job);
         return 0;
 }

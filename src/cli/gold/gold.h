@@ -113,5 +113,7 @@ bool gold_matches_text(const char *pattern, const char *text);
 /* Calls fn for each movement of an account between two times. */
 int gold_movements(struct cli *cli, struct str account, int64_t from_ms, int64_t to_ms,
                    int (*fn)(void *arg, struct view movement), void *arg);
-/* Gives the lien that is for this job of another system, of an account or of any (NULL); 0: there is none. */
-int gold_lien(struct cli *cli, const char *job, const char *account, int64_t *ret);
+/* Gives the lien that is for this job of another system, of an account or of any (NULL); 0: there is none. Of
+ * several, since anybody can give a lien the name of another one's job, it is that of the user (NULL: of
+ * nobody), or it is an error. */
+int gold_lien(struct cli *cli, const char *job, const char *account, const char *user, int64_t *ret);

@@ -229,7 +229,7 @@ static int greserve(struct cli *cli, const struct words *w)
 
         if (!job || !project)
                 return cli_error(1, "a job (-J) and a project (-p) are needed");
-        if (words_has(w, "replace") && gold_lien(cli, job, project, &old) != 0)
+        if (words_has(w, "replace") && gold_lien(cli, job, project, words_text(w, "user"), &old) != 0)
                 return 1;
         if (old && end_lien(cli, old) != 0)
                 return 1;
@@ -299,7 +299,7 @@ static int chosen_lien(struct cli *cli, const struct words *w, int64_t *ret)
 
         if (!id && !words_text(w, "name"))
                 return cli_error(1, "which reservation? Give its number with -r, or its job with -n");
-        if (!id && gold_lien(cli, words_text(w, "name"), NULL, ret) != 0)
+        if (!id && gold_lien(cli, words_text(w, "name"), NULL, NULL, ret) != 0)
                 return 1;
         if (!id && *ret == 0)
                 return cli_error(1, "there is no reservation of %s", words_text(w, "name"));
@@ -354,7 +354,7 @@ static int charge(struct cli *cli, const struct words *w)
         if (number && (str_to_i64(str_of(number), &lien) != 0 || lien <= 0))
                 return cli_error(1, "'%s' is not the number of a reservation: see glsres", number);
         if (!number)
-                code = gold_lien(cli, job, project, &lien);
+                code = gold_lien(cli, job, project, words_text(w, "user"), &lien);
         if (code != 0)
                 return code;
         if (!lien && !project)

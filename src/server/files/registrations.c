@@ -26,6 +26,11 @@
 #define AGAIN_MS   30000
 #define TASK_FILES 5000 /* approximate limit for one task, and so for one commit of the catalog */
 #define PAIRS_MAX  64
+/* Of one attempt, on the core's thread: places to which its outputs go, and comparisons with them of what was
+ * sent; and lines in the log. */
+#define PLACES_MAX   100000
+#define COMPARED_MAX 10000000u
+#define TOLD_MAX     10
 
 struct entry { /* the files of one attempt */
         struct entry *next;
@@ -191,48 +196,62 @@ int registrations_check(struct server *s, const struct call *c, const struct sub
 
 /* ---- registration of a result */
 
-struct place { /* where the job's description sends its outputs */
-        struct server *server;
-        const struct core_result *result;
-        struct attributes names;
-        struct store_urls *stores;
-        size_t store_count;
+struct place {                  /* to which the job's description sends outputs */
+        struct str url, folder; /* canonical; folder: with a slash at its end */
+        bool itself;            /* an output may be at the URL, too, not only below it */
+};
+struct places {
+        struct arena texts;
+        struct place *v;
+        size_t count, cap, compared;
 };
 
-/* Returns whether the URL, in canonical form, is this place (`itself`) or below it. */
-static bool is_at(const struct place *p, struct str canonical, struct str url, bool itself)
+static void add_place(struct places *p, struct str url, const struct store_urls *stores, size_t count,
+                      bool itself)
 {
         BUF_CLEANUP struct buf there = {0};
+        struct place one = {.itself = itself};
 
-        if (!file_url(url, p->stores, p->store_count, &there, NULL))
-                return false;
-        if (itself && str_eq(buf_view(&there), canonical))
-                return true;
+        if (p->count == PLACES_MAX || !file_url(url, stores, count, &there, NULL))
+                return;
+        one.url = arena_str(&p->texts, buf_view(&there));
         if (there.n && there.p[there.n - 1] != '/')
                 buf_char(&there, '/');
-        return file_is_below(canonical, buf_view(&there));
+        one.folder = arena_str(&p->texts, buf_view(&there));
+        MEM_GROW(p->v, p->cap, p->count + 1);
+        p->v[p->count++] = one;
 }
 
-static bool goes_there(const struct place *p, struct str canonical)
+/* Reads once, for all files, where the job's description sends outputs. */
+static void read_places(struct server *s, const struct core_result *r, const struct store_urls *stores,
+                        size_t count, struct places *ret)
 {
-        const struct core_result *r = p->result;
-        struct core *c = p->server->core;
         BUF_CLEANUP struct buf text = {0}, type = {0};
+        struct attributes names;
         struct str rest, one;
 
-        if (core_member_text(c, r->request, r->member, p->names.OutputDestination, &text) == 0 &&
-            is_at(p, canonical, buf_view(&text),
-                  core_member_text(c, r->request, r->member, p->names.DapType, &type) == 0))
-                return true; /* a transfer's destination is the file itself */
+        attributes_intern(&names, core_symbols(s->core));
+        if (core_member_text(s->core, r->request, r->member, names.OutputDestination, &text) == 0)
+                add_place(ret, buf_view(&text), stores, count,
+                          core_member_text(s->core, r->request, r->member, names.DapType, &type) ==
+                                  0); /* a transfer's destination is the file itself */
         buf_reset(&text);
-        if (core_member_text(c, r->request, r->member, p->names.TransferOutputRemaps, &text) != 0)
-                return false;
+        if (core_member_text(s->core, r->request, r->member, names.TransferOutputRemaps, &text) != 0)
+                return;
         for (rest = buf_view(&text); macro_cut(&rest, ';', &one);) {
                 ptrdiff_t eq = str_find(one, '=');
 
-                if (eq > 0 && is_at(p, canonical, str_trim(str_skip(one, (size_t)eq + 1)), true))
-                        return true;
+                if (eq > 0)
+                        add_place(ret, str_trim(str_skip(one, (size_t)eq + 1)), stores, count, true);
         }
+}
+
+static bool goes_there(struct places *p, struct str canonical)
+{
+        for (size_t i = 0; i < p->count && p->compared < COMPARED_MAX; i++, p->compared++)
+                if ((p->v[i].itself && str_eq(p->v[i].url, canonical)) ||
+                    file_is_below(canonical, p->v[i].folder))
+                        return true;
         return false;
 }
 
@@ -252,33 +271,36 @@ static size_t pack_files(struct server *s, const struct core_result *r, const st
                          struct buf *to)
 {
         const struct config_stores *c = &s->config.stores;
-        struct place p = {.server = s, .result = r, .store_count = c->store_count};
-        size_t n = 0;
+        struct store_urls *stores = mem_array(NULL, c->store_count + 1, sizeof(*stores));
+        struct places places = {0};
+        size_t n = 0, refused = 0;
 
-        attributes_intern(&p.names, core_symbols(s->core));
-        p.stores = mem_array(NULL, c->store_count + 1, sizeof(*p.stores));
         for (size_t i = 0; i < c->store_count; i++)
-                p.stores[i] = c->stores[i].urls;
+                stores[i] = c->stores[i].urls;
+        read_places(s, r, stores, c->store_count, &places);
         for (size_t i = 0; i < sent->count; i++) {
                 const struct command_sent_file *f = &sent->files[i];
                 BUF_CLEANUP struct buf url = {.max = CATALOG_URL_MAX};
                 size_t store = FILE_STORE_NONE;
 
-                if (!file_url(f->url, p.stores, p.store_count, &url, &store) ||
-                    !goes_there(&p, buf_view(&url))) {
-                        log_warn("msg=\"an output is not registered: its URL is not where the job's "
-                                 "description says "
-                                 "that outputs go\" job=%" PRIu64 ".%u url=\"%s\"",
-                                 r->request, r->member, LOG_TEXT(f->url));
+                if (!file_url(f->url, stores, c->store_count, &url, &store) ||
+                    !goes_there(&places, buf_view(&url))) {
+                        if (refused++ < TOLD_MAX)
+                                log_warn("msg=\"an output is not registered: its URL is not where the job's "
+                                         "description says "
+                                         "that outputs go\" job=%" PRIu64 ".%u url=\"%s\"",
+                                         r->request, r->member, LOG_TEXT(f->url));
                         continue;
                 }
                 pack_str(to, buf_view(&url));
-                pack_str(to, store == FILE_STORE_NONE ? STR_NONE : p.stores[store].name);
+                pack_str(to, store == FILE_STORE_NONE ? STR_NONE : stores[store].name);
                 pack_u64(to, f->size);
                 buf_add(to, f->sha256, 32);
                 n++;
         }
-        free(p.stores);
+        free(places.v);
+        arena_deinit(&places.texts);
+        free(stores);
         return n;
 }
 

@@ -246,7 +246,9 @@ void streams_agent_gone(struct server *s, const char *agent)
                 if (q->answered || strcmp(agent, q->agent) != 0)
                         continue;
                 q->chunk.unknown = q->chunk.away = true;
+                bool taken = q->asked.answered; /* then it takes the question, and others move */
                 streams_answered(s, number, q);
+                at = taken ? 0 : at;
         }
 }
 
