@@ -240,6 +240,26 @@ def test_three_servers_and_six_agents(instance, request, long):
         database.remove()
 
 
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
+def test_commands_in_the_gap(instance, request, database, how):
+    """Commands that begin when the leader has just died, or is frozen, wait for the other one."""
+    servers = Servers(instance, request, database.new_address(), count=2)
+    one, other = servers.all
+    try:
+        first = one.submit(sh("true"), "--hold")
+        env = {"DROVER_SERVER": " ".join(reversed(servers.addresses)), "DROVER_TOKEN": one.json("token", "user")["token"], "DROVER_DIR": ""}
+        old = servers.daemon(one)
+        old.process.send_signal(how)
+        said = one.cli("submit", "--hold", "-", stdin=sh("true"), env=env)
+        assert "request" in said.out, said
+        one.cli("rm", str(first), env=env)
+        assert {job["id"]: job["state"] for job in other.history()} == {f"{first}.0": "removed"}
+        if how == signal.SIGKILL:
+            assert "no server leads now; waiting for one to take over" in said.err, said
+    finally:
+        servers.stop()
+
+
 def test_the_python_client_finds_who_leads(instance, request, database, monkeypatch):
     """Of several addresses; also after the one that led has died, and with one where nobody listens."""
     servers = Servers(instance, request, database.new_address(), count=2)

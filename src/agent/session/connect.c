@@ -34,6 +34,7 @@
 
 #define RETRY_FIRST_MS 50
 #define RETRY_MAX_MS   30000
+#define TAKEOVER_MS    5000 /* the same with several servers, of which another one may lead soon */
 #define SLOW_MS        2000
 #define RENEW_MIN_MS   10
 #define RENEW_MAX_MS   3600000
@@ -449,7 +450,7 @@ void connect_open(struct agent *a)
         struct connection *c = a->connection = mem_new(struct connection);
 
         c->a = a;
-        c->wait = BACKOFF(RETRY_FIRST_MS, RETRY_MAX_MS);
+        c->wait = BACKOFF(RETRY_FIRST_MS, a->config.servers.n > 1 ? TAKEOVER_MS : RETRY_MAX_MS);
         load_leadership(c);
         c->retry = timer_new(a->loop, dial, c);
         c->renew = timer_new(a->loop, on_renew, c);

@@ -2,11 +2,13 @@
 #include "cli/client/api.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/format/url.h"
 #include "base/mem.h"
+#include "base/system/clock.h"
 #include "cli/client/http.h"
 #include "cli/client/instance.h"
 #include "cli/client/remote.h"
@@ -16,6 +18,9 @@
 #define PAGE_ROWS          50000
 #define READY_MS           5000
 #define LISTING_MS         600000
+#define LEADER_MS          30000 /* for which a call waits until one of several servers leads, */
+#define ANSWER_MS          10000 /* or answers at all */
+#define LEADER_PAUSE_MS    300
 #define PATH_MAX_BYTES     8000                 /* the server takes a head of 16 kB */
 #define SYSTEM_SERVER_FILE "/etc/drover/server" /* the address of a server, for all users of this machine */
 
@@ -297,7 +302,7 @@ static int call_http(struct cli *cli, const struct api_request *r, struct api_an
         return rc ? API_BROKEN : 0;
 }
 
-int api_call(struct cli *cli, const struct api_request *r, struct api_answer *ret, struct err *err)
+static int call_once(struct cli *cli, const struct api_request *r, struct api_answer *ret, struct err *err)
 {
         int rc;
 
@@ -319,6 +324,35 @@ int api_call(struct cli *cli, const struct api_request *r, struct api_answer *re
                 tell_age(cli->api, ret);
         ret->root = view_open(buf_view(&ret->body));
         return ret->status / 100 == 2 ? 0 : refusal(ret, err);
+}
+
+/* Returns whether a call to one of several servers has met none that leads: one may be taking over. */
+static bool is_in_gap(const struct cli *cli, int rc, const struct api_answer *a)
+{
+        const char *addresses = cli->api ? cli->api->addresses : NULL;
+
+        return addresses && strpbrk(addresses, ", \t") &&
+               (rc == API_NO_SERVER ||
+                (rc == API_REFUSED && a->status == 503 && !strcmp(a->code, "standby")));
+}
+
+int api_call(struct cli *cli, const struct api_request *r, struct api_answer *ret, struct err *err)
+{
+        int64_t began_ms = 0;
+        int rc;
+
+        while (is_in_gap(cli, rc = call_once(cli, r, ret, err), ret)) {
+                if (!began_ms) {
+                        began_ms = clock_boot_ms();
+                        cli_note("no server leads now; waiting for one to take over");
+                }
+                if (clock_boot_ms() - began_ms >= (rc == API_NO_SERVER ? ANSWER_MS : LEADER_MS))
+                        break;
+                api_answer_deinit(ret);
+                api_close(cli); /* the next call looks for the leader again */
+                poll(NULL, 0, LEADER_PAUSE_MS);
+        }
+        return rc;
 }
 
 int api_status(const struct cli *cli)

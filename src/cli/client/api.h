@@ -39,7 +39,8 @@ void api_answer_deinit(struct api_answer *a);
 #define API_ANSWER_CLEANUP __attribute__((cleanup(api_answer_deinit)))
 
 /* Makes the call. Returns 0 for a 2xx answer; else an api_error with err. *ret is overwritten, and is the
- * caller's to deinit in any case. */
+ * caller's to deinit in any case. If all of several servers stand by, it waits until one leads, half a minute
+ * at most. */
 int api_call(struct cli *cli, const struct api_request *r, struct api_answer *ret, struct err *err);
 void api_close(struct cli *cli);
 /* Returns the HTTP status of the answer to the last call; 0: there was none. */
