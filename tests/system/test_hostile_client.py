@@ -493,6 +493,7 @@ ATTEMPTS = {
     ("GET", "/metrics"): [("/metrics", None, 200)],
     ("GET", "/v1/series"): [("/v1/series", None, 200)],
     ("GET", "/v1/config"): [("/v1/config", None, 200)],
+    ("GET", "/v1/config/time_limit"): [("/v1/config/time_limit", None, 200), ("/v1/config/time_limit?virtual_queue=none", None, 200)],
     ("GET", "/v1/limits"): [("/v1/limits", None, 200)],
     ("POST", "/v1/quote"): [("/v1/quote", {"uuid": "{new}", "parts": [
         {"attributes": {}, "variables": ["x"], "items_upload": "{upload}"}]}, 400)],

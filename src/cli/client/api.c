@@ -302,7 +302,7 @@ static int call_http(struct cli *cli, const struct api_request *r, struct api_an
         return rc ? API_BROKEN : 0;
 }
 
-static int call_once(struct cli *cli, const struct api_request *r, struct api_answer *ret, struct err *err)
+static int call_server(struct cli *cli, const struct api_request *r, struct api_answer *ret, struct err *err)
 {
         int rc;
 
@@ -341,7 +341,7 @@ int api_call(struct cli *cli, const struct api_request *r, struct api_answer *re
         int64_t began_ms = 0;
         int rc;
 
-        while (is_in_gap(cli, rc = call_once(cli, r, ret, err), ret)) {
+        while (is_in_gap(cli, rc = call_server(cli, r, ret, err), ret)) {
                 if (!began_ms) {
                         began_ms = clock_boot_ms();
                         cli_note("no server leads now; waiting for one to take over");
