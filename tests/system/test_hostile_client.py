@@ -479,7 +479,7 @@ ATTEMPTS = {
     ("GET", "/v1/bank/reserved"): [("/v1/bank/reserved", None, 200)],
     ("GET", "/v1/bank/machines"): [("/v1/bank/machines", None, 200)],
     ("GET", "/v1/bank/users"): [("/v1/bank/users", None, 200)],
-    ("POST", "/v1/bank/orders"): [("/v1/bank/orders", {"op": op, "account": "alice@test", "amount": 5, "id": 1}, (403, 404)) for op in (
+    ("POST", "/v1/bank/orders"): [("/v1/bank/orders", {"op": op, "account": "alice@test", "amount": 5, "id": 1, "credit": 5}, (403, 404)) for op in (
         "open", "deposit", "withdraw", "set", "charge", "release", "extend", "refund", "lien", "register", "machine", "unregister", "close")],
     ("GET", "/v1/nodes"): [("/v1/nodes", None, 200)],
     ("GET", "/v1/nodes/{name}"): [("/v1/nodes/n1", None, (200, 404))],
