@@ -1191,50 +1191,44 @@ static struct str lien_job(const struct bank_lien *l)
 static void lien_add_name(struct bank *b, struct bank_lien *l)
 {
         BUF_CLEANUP struct buf name = {0};
+        struct bank_lien *newest;
 
         b->other_liens++;
         root_of(l->account)->tree_liens++;
         if (!lien_job(l).n)
                 return;
         lien_name(&name, str_of(l->account->name), str_of(l->user), lien_job(l));
-        l->hides = map_put(b->named_liens, buf_view(&name), l) != NULL;
+        newest = map_put(b->named_liens, buf_view(&name), l);
+        if (newest && newest->id > l->id) { /* after a restart */
+                map_put(b->named_liens, buf_view(&name), newest);
+                for (l->newer = newest; l->newer->older && l->newer->older->id > l->id;)
+                        l->newer = l->newer->older;
+                newest = l->newer->older;
+                l->newer->older = l;
+        }
+        l->older = newest;
+        if (l->older)
+                l->older->newer = l;
 }
 
 /* Of several liens with one name the newest is found by it. */
-static struct bank_lien *lien_newest(const struct bank *b, const struct bank_lien *like)
-{
-        struct bank_lien *newest = NULL;
-        size_t at = 0;
-        uint64_t id;
-        void *value;
-
-        while (idmap_next(b->liens, &at, &id, &value)) {
-                struct bank_lien *l = value;
-
-                if (l != like && !l->request && l->account == like->account &&
-                    (!newest || l->id > newest->id) && str_eq(str_of(l->user), str_of(like->user)) &&
-                    str_eq(lien_job(l), lien_job(like)))
-                        newest = l;
-        }
-        return newest;
-}
-
 static void lien_drop_name(struct bank *b, struct bank_lien *l)
 {
         BUF_CLEANUP struct buf name = {0};
 
         b->other_liens--;
         root_of(l->account)->tree_liens--;
+        if (l->older)
+                l->older->newer = l->newer;
+        if (l->newer)
+                l->newer->older = l->older;
         lien_name(&name, str_of(l->account->name), str_of(l->user), lien_job(l));
-        if (map_get(b->named_liens, buf_view(&name)) != l)
-                return;
-        map_take(b->named_liens, buf_view(&name));
-        if (l->hides) {
-                struct bank_lien *other = lien_newest(b, l);
-
-                if (other)
-                        map_put(b->named_liens, buf_view(&name), other);
+        if (map_get(b->named_liens, buf_view(&name)) == l) {
+                map_take(b->named_liens, buf_view(&name));
+                if (l->older)
+                        map_put(b->named_liens, buf_view(&name), l->older);
         }
+        l->older = l->newer = NULL;
 }
 
 const struct bank_lien *bank_lien_named(const struct bank *b, struct str account, struct str user,

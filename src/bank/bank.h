@@ -120,10 +120,10 @@ struct bank_lien {
         int64_t at_ms;  /* time at which the lien was made */
         int64_t end_ms; /* a job's lien is extended at this time, any other lien ends; 0: never */
         struct heap_node by_end;
-        uint64_t quote;           /* 0: none */
-        char *user, *place, *why; /* set if the lien belongs to no job */
-        char *job;                /* name of the job in another system; NULL: none was given */
-        bool hides;               /* when it was made, another lien had its name */
+        uint64_t quote;                  /* 0: none */
+        char *user, *place, *why;        /* set if the lien belongs to no job */
+        char *job;                       /* name of the job in another system; NULL: none was given */
+        struct bank_lien *older, *newer; /* those with its name */
         struct bank_share {
                 struct bank_allocation *allocation;
                 int64_t amount;

@@ -519,6 +519,30 @@ static void test_liens_with_one_name(void **state)
         assert_null(bank_lien_named(k->bank, where, ann, name));
 }
 
+/* Thousands of liens with one name, of which the newest ends first. */
+static void test_many_liens_with_one_name(void **state)
+{
+        enum { MANY = 3000 };
+        struct str where = STR("physics.cms"), ann = STR("ann@lab"), name = STR("PBS.1");
+        struct books *k = *state;
+        uint64_t first = 0;
+
+        deposit(k, MANY);
+        for (int i = 0; i < MANY; i++) {
+                TELL(k, .op = BANK_LIEN, .account = where, .amount = 1, .user = ann, .job = name);
+                first = first ? first : k->id;
+        }
+        assert_int_equal(TELL(k, .op = BANK_RELEASE, .id = first + MANY / 2), 0);
+        pack_again(k);
+        for (int i = MANY - 1; i >= 0; i--) {
+                if (i == MANY / 2)
+                        continue;
+                assert_int_equal(bank_lien_named(k->bank, where, ann, name)->id, first + (uint64_t)i);
+                assert_int_equal(TELL(k, .op = BANK_RELEASE, .id = first + (uint64_t)i), 0);
+        }
+        assert_null(bank_lien_named(k->bank, where, ann, name));
+}
+
 /* Only an account without money and with nothing open below it is closed; then it takes part in nothing, also
  * after a restart, until it is opened again. */
 static void test_accounts_are_closed(void **state)
@@ -929,6 +953,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_a_debt_is_paid, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_lien_is_extended_by_the_register, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_liens_with_one_name, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_many_liens_with_one_name, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_liens_of_other_systems_have_an_end, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_quote_is_used_once_and_in_its_time, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_accounts_are_closed, setup, teardown),

@@ -26,6 +26,7 @@
 #define FETCH_MAX 64   /* tasks whose files are fetched at once */
 #define TRIES     5    /* tries to fetch a task's files */
 #define SAID_MAX  300
+#define GONE_MAX  (16u << 20) /* bytes of names to be removed; the next agent sweeps up what is left out */
 #define REWRITE   "rewrite"
 
 enum slot { PUSH, LOOK, FETCH, REMOVE, LEASE, SWEEP, SLOTS_COUNT };
@@ -498,7 +499,7 @@ static void node_forget_task(struct batch *b, const struct task *t)
         struct login_node *r = node_of(b);
         BUF_CLEANUP struct buf log = {0};
 
-        if (!t->s || !name_of(r, t->box).n)
+        if (!t->s || !name_of(r, t->box).n || r->remove.n > GONE_MAX)
                 return;
         add_name(&r->remove, name_of(r, t->box), '\n');
         batch_log_path(b, t, &log);

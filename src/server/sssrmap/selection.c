@@ -12,7 +12,8 @@
 
 #include "base/mem.h"
 
-#define GROUPS_MAX 16u /* open parentheses of a request */
+#define GROUPS_MAX  16u /* open parentheses of a request */
+#define VALUE_STEPS 20u /* for reading a value, in those of SSSRMAP_STEPS_MAX */
 
 enum comparison { EQ, NE, LT, LE, GT, GE, MATCH };
 enum operation { SHOW, SORT, TROS, COUNT, SUM, MAX, MIN, AVERAGE, GROUP_BY };
@@ -624,12 +625,24 @@ static void write_rows(struct sssrmap_selection *s, const char *element, struct 
         }
 }
 
+/* Returns what sorting and computing may take. */
+static uint64_t steps_of_rows(const struct sssrmap_selection *s)
+{
+        uint64_t each = s->rows * VALUE_STEPS * s->get_count + s->texts.n / 64, times = 1;
+
+        for (size_t n = s->rows; n > 1; n /= 2)
+                times++;
+        return each * times;
+}
+
 int sssrmap_selection_end(struct sssrmap_selection *s, const char *element, struct buf *out, size_t *ret,
                           struct err *err)
 {
+        s->steps += steps_of_rows(s);
         if (s->steps >= SSSRMAP_STEPS_MAX)
-                return err_set(err, SSSRMAP_FAILED,
-                               "the conditions are too expensive for so many elements: ask for fewer");
+                return err_set(
+                        err, SSSRMAP_FAILED,
+                        "the conditions or operators are too expensive for so many elements: ask for fewer");
         if (s->rows)
                 qsort_r(s->cells, s->rows, s->field_count * sizeof(*s->cells), rows_cmp, s);
         if (s->computes)

@@ -293,6 +293,31 @@ static void expensive_conditions_end(void **state)
         sssrmap_deinit(&m);
 }
 
+/* Elements that are equal in all that they are sorted by end at the limit, too. */
+static void expensive_sorts_end(void **state)
+{
+        BUF_CLEANUP struct buf text = {0}, out = {0};
+        struct sssrmap_selection *s = NULL;
+        struct sssrmap_message m;
+        struct err err = {""};
+        size_t count = 0;
+
+        (void)state;
+        buf_addz(&text, "<Envelope><Body><Request action=\"Query\" actor=\"amy\"><Object>Job</Object>");
+        for (unsigned i = 0; i < SSSRMAP_OPERATORS_MAX; i++)
+                buf_addz(&text, "<Get name=\"Amount\" op=\"Sort\"/>");
+        buf_addz(&text, "</Request></Body></Envelope>");
+        assert_int_equal(sssrmap_read(buf_view(&text), schema, &m, &err), 0);
+        assert_int_equal(sssrmap_request(&m, &err), 0);
+        assert_int_equal(sssrmap_selection_new(&m, parameters, &fields, &s, &err), 0);
+        for (unsigned i = 0; i < 100000; i++)
+                sssrmap_selection_add(s, (const struct str[6]){[2] = STR("7")}, "x", &out);
+        assert_int_equal(sssrmap_selection_end(s, "x", &out, &count, &err), SSSRMAP_FAILED);
+        assert_int_equal(out.n, 0);
+        sssrmap_selection_free(s);
+        sssrmap_deinit(&m);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -305,6 +330,7 @@ int main(void)
                 cmocka_unit_test(sums_are_computed),
                 cmocka_unit_test(what_is_wrong_is_refused),
                 cmocka_unit_test(expensive_conditions_end),
+                cmocka_unit_test(expensive_sorts_end),
         };
         int failed;
 
