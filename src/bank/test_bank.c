@@ -529,7 +529,7 @@ static void test_many_liens_with_one_name(void **state)
 
         deposit(k, MANY);
         for (int i = 0; i < MANY; i++) {
-                TELL(k, .op = BANK_LIEN, .account = where, .amount = 1, .user = ann, .job = name);
+                TELL(k, .op = BANK_LIEN, .account = where, .amount = 1, .user = ann, .why = name);
                 first = first ? first : k->id;
         }
         assert_int_equal(TELL(k, .op = BANK_RELEASE, .id = first + MANY / 2), 0);
