@@ -12,6 +12,7 @@ import pytest
 
 import agents
 from containers import ENGINES, IMAGE, Docker, Podman, engine_with_image, registry
+from stores import Nginx
 from test_credentials import SECRET, add, files_with, told_by_processes
 from drover import Instance, alive, of_process, processes, sh, wait_until
 
@@ -117,6 +118,31 @@ def test_words_streams_and_the_environment(place):
         assert line in out
     assert place.read("err") == "err\n" and place.read("new") == "made\n"
     assert os.stat(os.path.join(place.work, "new")).st_uid == os.getuid()
+
+
+def test_jobs_of_a_dataset(place):
+    """The list of its files is there, cut for each job, with the names of those that were fetched; a path of the host that is not
+    mounted is told by name."""
+    web = Nginx(os.path.join(place.base, "web"))
+    try:
+        web.wait()
+        for n in range(5):
+            web.put(f"f{n}", f"of {n}\n".encode())
+        place.write("list", "".join(f"{web.url}f{n}\n" for n in range(5)))
+        request = place.submit(engine_job(place, "cat $FILELIST; cat $INPUTFILE0; echo $INPUTFILECOUNT $JOBINDEX", dataset="filelist:list",
+                                          files_per_job="2", output="said.$(Process)"))
+        place.wait(request)
+        assert [place.read(f"said.{n}") for n in range(3)] == [
+            "f0\nf1\nof 0\n2 0\n", "f2\nf3\nof 2\n2 1\n", "f4\nof 4\n1 2\n"]
+    finally:
+        web.stop()
+    place.write("f0", "of 0\n")
+    request = place.submit(engine_job(place, "true", dataset=f"{place.work}/f0"))
+    place.wait_state(f"{request}.0", "held")
+    assert f"dataset: the file {place.work}/f0 is not here" in place.cli("why", f"{request}.0")
+    place.cli("rm", str(request))
+    refused = f"universe = container\ncontainer_image = {place.engine.image}\ndataset = filelist:list\nqueue\n"
+    assert "needs an executable" in place.cli("submit", "-", stdin=refused, code=1).err
 
 
 @PODMAN_ONLY

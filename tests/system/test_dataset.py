@@ -136,7 +136,6 @@ def test_queries_limits_and_stores(instance):
     (["data/*", "files_per_job = 2", "min_files_per_job = 3"], "min_files_per_job is more than files_per_job"),
     (["data/*", "files_per_hour = 1", "allowed_execute_duration = 60"], "in 60 seconds a job does not do one file"),
     (["data/*", "should_transfer_files = NO"], "is sent its list of files"),
-    (["data/*", "container_image = x.sif", "universe = container"], "can't run in containers"),
     (["data/$(Process)"], "can't differ from job to job"),
 ])
 def test_what_is_wrong_is_named(instance, lines, says):

@@ -126,8 +126,10 @@ bool activate_wanted(const struct attempt *at)
 {
         const struct job_template *m = at->t->m;
 
-        if (*m->steps[at->step].container || queue_hands_on(at->q))
+        if (queue_hands_on(at->q))
                 return false;
+        if (*m->steps[at->step].container) /* which has programs and environments of its own */
+                return *m->file_list;
         return *m->file_list || *modules_of(at) || *m->conda_env || *m->python_env ||
                at->q->config->modules.n;
 }
@@ -201,13 +203,14 @@ int activate_wrap(const struct attempt *at, const char *sandbox, struct buf *pat
                                list = {0}, first = {0}, count = {0}, mine = {0};
         struct activate_list files;
         struct args all = {0};
-        int r = expand_text(at, modules_of(at), &text, err);
+        bool contained = *at->t->m->steps[at->step].container;
+        int r = contained ? 0 : expand_text(at, modules_of(at), &text, err);
 
-        for (size_t i = 0; i < c->modules.n && r == 0; i++)
+        for (size_t i = 0; i < c->modules.n && r == 0 && !contained; i++)
                 r = add_modules(str_of(c->modules.v[i]), &modules, err);
         if (r == 0)
                 r = add_modules(buf_view(&text), &modules, err);
-        if (r == 0)
+        if (r == 0 && !contained)
                 r = add_environment(at, &env, &venv, err);
         if (r == 0)
                 r = activate_file_list(at, &where, &files, err);

@@ -1127,7 +1127,8 @@ int dataset_make(struct reader *r)
 {
         static const char segment[] = FORM_LIST_PREFIX "$(DatasetSegment)";
         const struct form_attribute *input = form_get(r->part, STR("TransferInput")),
-                                    *should = form_get(r->part, STR("ShouldTransferFiles"));
+                                    *should = form_get(r->part, STR("ShouldTransferFiles")),
+                                    *cmd = form_get(r->part, STR("Cmd"));
         BUF_CLEANUP struct buf text = {.max = CONDOR_VALUE_MAX};
         struct place at = {r->files[0], r->part->line};
 
@@ -1137,8 +1138,11 @@ int dataset_make(struct reader *r)
                 return reader_fail(
                         r, at,
                         "a job of a dataset is sent its list of files: leave should_transfer_files out");
-        if (form_get(r->part, STR("ContainerImage")) || form_get(r->part, STR("DockerImage")))
-                return reader_fail(r, at, "jobs of a dataset can't run in containers");
+        if ((form_get(r->part, STR("ContainerImage")) || form_get(r->part, STR("DockerImage"))) &&
+            !(cmd && strlen(cmd->text) > 2))
+                return reader_fail(r, at,
+                                   "a job of a dataset in a container needs an executable: the image's own "
+                                   "program would start before its list of files is there");
         /* Fetched files come first, as their sizes do. */
         buf_printf(&text, "\"%s%s", r->dataset_inputs ? "$(DatasetInputs)," : "", segment);
         if (input && strlen(input->text) > 2)
