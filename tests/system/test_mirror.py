@@ -64,6 +64,8 @@ def test_drain_and_status(pair):
     first, second = pair.both()
     leader, _ = pair.up()
     request = first.submit(sh("true"), "--hold")
+    assert "role: leader" in first.cli("server", "status", "--dir", first.dir, env={"DROVER_DIR": "/nowhere"})
+    assert "unexpected argument" in first.cli("server", "status", "--dir", code=2).err
     assert first.json("server", "status")["mirrored"] and second.json("server", "status")["role"] == "follower"
     assert "role: follower" in second.cli("server", "status")
     assert re.search("does not lead|stands by", second.cli("rm", str(request), code=1).err)

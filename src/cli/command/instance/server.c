@@ -128,6 +128,23 @@ static int drain(struct cli *cli)
         return CLI_OK;
 }
 
+/* Takes an option with a value, as --dir FOLDER or --dir=FOLDER. */
+static bool take(const struct options *o, size_t *at, const char *name, const char **ret)
+{
+        size_t n = strlen(name);
+        const char *word = o->words[*at];
+
+        if (strncmp(word, name, n) != 0)
+                return false;
+        if (word[n] == '=')
+                *ret = word + n + 1;
+        else if (!word[n] && *at + 1 < o->word_count)
+                *ret = o->words[++*at];
+        else
+                return false;
+        return true;
+}
+
 /* Reads the options behind the subcommand. Returns 0, or an exit code. */
 static int read_options(struct cli *cli, const struct options *o, bool *ret_force)
 {
@@ -138,7 +155,7 @@ static int read_options(struct cli *cli, const struct options *o, bool *ret_forc
                         cli->json = true;
                 else if (may_force && strcmp(o->words[i], "--force") == 0)
                         *ret_force = true;
-                else
+                else if (!take(o, &i, "--dir", &cli->dir) && !take(o, &i, "--server", &cli->server))
                         return cli_error(CLI_USAGE, "unexpected argument \"%s\": see drover help server",
                                          o->words[i]);
         }
