@@ -312,6 +312,14 @@ static void explain(struct http_call *call, CURLcode result)
                 err_set(&call->err, 0, "cannot connect to %s: %s", call->spec.address, why);
 }
 
+/* Ends the call without an answer. */
+static void end_unanswered(struct http_call *call)
+{
+        buf_reset(&call->body);
+        call->status = call->status < 0 ? -1 : call->spec.once && !call->sent ? HTTP_NOT_SENT : 0;
+        call->state = ENDED;
+}
+
 /* The call is over: its answer is told in a turn of its own. */
 static void settle_call(struct http_call *call, CURLcode result)
 {
@@ -321,14 +329,31 @@ static void settle_call(struct http_call *call, CURLcode result)
         libcurl.p_curl_easy_getinfo(call->h, CURLINFO_RESPONSE_CODE, &status);
         libcurl.p_curl_multi_remove_handle(c->multi, call->h);
         c->running--;
-        call->state = ENDED;
         if (result == CURLE_OK) {
                 call->status = (int)status;
+                call->state = ENDED;
         } else {
                 if (!*call->err.text)
                         explain(call, result);
-                buf_reset(&call->body);
-                call->status = call->status < 0 ? -1 : call->spec.once && !call->sent ? HTTP_NOT_SENT : 0;
+                end_unanswered(call);
+        }
+        timer_start(c->kick, 0);
+}
+
+void http_client_move(struct http_client *c, const char *address)
+{
+        free(c->address);
+        c->address = mem_dupz(address);
+        for (struct http_call *call = c->first; call; call = call->next) {
+                if (call->state == ENDED)
+                        continue;
+                if (call->state == RUNNING) {
+                        libcurl.p_curl_multi_remove_handle(c->multi, call->h);
+                        c->running--;
+                }
+                if (!*call->err.text)
+                        err_set(&call->err, 0, "another server is asked instead");
+                end_unanswered(call);
         }
         timer_start(c->kick, 0);
 }

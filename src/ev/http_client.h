@@ -40,6 +40,9 @@ struct http_client_config {
 };
 struct http_client *http_client_new(struct loop *l, const struct http_client_config *c); /* copies it */
 void http_client_free(struct http_client *c); /* calls under way are not answered any more; NULL is fine */
+/* Sends requests to another server from now on, spoken to in the same way. Calls under way to the earlier one
+ * end without an answer, each in a turn of its own. */
+void http_client_move(struct http_client *c, const char *address);
 void http_client_bearer(struct http_client *c, const char *bearer); /* for requests sent from now on */
 
 /* A piece of the body, as it comes; borrowed for the call, in which nothing of the client is called. */

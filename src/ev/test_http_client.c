@@ -23,7 +23,8 @@ static void client_gone(void *arg, struct http_request *r)
         (void)arg, (void)r;
 }
 
-/* /echo gives the body back, /big so much in chunks, /never nothing, /who the bearer, /field one of the head.
+/* /echo gives the body back, /big so much in chunks, /never nothing, /hang
+ * likewise and the loop stops, /who the bearer, /field one of the head.
  */
 static void serve_whole(void *arg, struct http_request *r)
 {
@@ -36,6 +37,9 @@ static void serve_whole(void *arg, struct http_request *r)
                 http_reply(r, 200, "text/plain", &out);
         } else if (str_eqz(http_path(r), "/never")) {
                 http_on_close(r, client_gone, NULL);
+        } else if (str_eqz(http_path(r), "/hang")) {
+                http_on_close(r, client_gone, NULL);
+                loop_stop(s->loop);
         } else if (str_eqz(http_path(r), "/big")) {
                 http_reply_start(r, 200, "text/plain", NULL, NULL);
                 for (unsigned i = 0; i < 300; i++) {
@@ -228,6 +232,34 @@ static void test_another_server(void **state)
         help_run(s->loop);
         assert_int_equal(s->status, 0);
         assert_non_null(strstr(s->error, "/nowhere"));
+}
+
+/* Calls to the earlier server have no answer: one under way, one in line, and one that must not be repeated.
+ */
+static void test_move(void **state)
+{
+        struct side *s = *state;
+        const struct http_client_config c = {.address = s->address, .connections = 1};
+        const struct http_call_spec once = {.method = "POST", .path = "/echo", .once = true};
+
+        listen_on(s, NULL);
+        http_client_free(s->client);
+        s->client = http_client_new(s->loop, &c);
+        ask(s, "GET", "/hang", "");
+        ask(s, "POST", "/echo", "in line");
+        help_run(s->loop);
+        assert_int_equal(s->answered, 0);
+        s->wanted++;
+        http_client_call(s->client, &once, on_answer, s);
+        http_client_move(s->client, "unix:/nowhere");
+        help_run(s->loop);
+        assert_int_equal(s->answered, 3);
+        assert_int_equal(s->status, HTTP_NOT_SENT);
+        http_client_move(s->client, s->address);
+        ask(s, "POST", "/echo", "back");
+        help_run(s->loop);
+        assert_string_equal(buf_z(&s->body), "back");
+        assert_int_equal(s->served, 2);
 }
 
 static void test_fields(void **state)
@@ -522,6 +554,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_to_a_file, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_fields, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_another_server, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_move, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_in_pieces, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_once, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_a_server_may_answer, setup, teardown),

@@ -166,14 +166,14 @@ struct http_call {
 };
 static struct http_call *calls;
 
-enum { HELLO, EVENTS, CAPACITY, PATHS, REQUESTS, JOB, PATH, FILES, UPLOADS, ACTIONS, OTHER, KINDS };
+enum { HELLO, EVENTS, CAPACITY, PATHS, REQUESTS, JOB, PATH, FILES, UPLOADS, ACTIONS, READY, OTHER, KINDS };
 
 static int kind_of(const char *path)
 {
         static const char *const starts[] = {
                 [HELLO] = "/v1/server",      [EVENTS] = "/v1/events",   [CAPACITY] = "/v1/capacity",
                 [PATHS] = "/v1/paths",       [UPLOADS] = "/v1/uploads", [ACTIONS] = "/v1/actions",
-                [REQUESTS] = "/v1/requests", [JOB] = "/v1/jobs/"};
+                [REQUESTS] = "/v1/requests", [JOB] = "/v1/jobs/",       [READY] = "/readyz"};
 
         if (strstr(path, "/files/"))
                 return FILES;
@@ -208,6 +208,12 @@ void http_client_free(struct http_client *c)
 void http_client_bearer(struct http_client *c, const char *bearer)
 {
         (void)c, (void)bearer;
+}
+
+void http_client_move(struct http_client *c, const char *address)
+{
+        (void)c, (void)address;
+        abort(); /* there is one server */
 }
 
 struct http_call *http_client_call(struct http_client *c, const struct http_call_spec *spec, http_call_fn *fn,
@@ -254,14 +260,28 @@ static struct http_call *find_call(int kind)
         return c;
 }
 
+/* The server leads: the input begins with the answer to HELLO. */
+static void answer_ready(void)
+{
+        struct http_call *call = find_call(READY);
+
+        if (!call)
+                return;
+        struct http_call ready = *call;
+        http_call_cancel(call);
+        ready.fn(ready.arg, 200, STR("ready\n"), &(struct err){""});
+}
+
 /* The oldest call of its kind, or of any. */
 static void answer(int kind, int status, struct str body)
 {
         struct http_call *call = find_call(kind), **at = &calls;
         struct err err = {""};
 
-        for (int i = 0; !call && i < TURNS_MAX && turn(false); i++)
+        for (int i = 0; !call && i < TURNS_MAX && turn(false); i++) {
+                answer_ready();
                 call = find_call(kind);
+        }
         if (!call)
                 return;
         while (*at != call)

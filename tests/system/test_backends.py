@@ -11,6 +11,7 @@ import pytest
 
 from drover import free_port, sh, wait_until
 from hops import far, runs
+from test_no_single_point import Servers
 
 JOBS = 1000
 
@@ -258,12 +259,62 @@ def spooled(one):
                 yield f.read()
 
 
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
+def test_a_back_end_of_two_servers(instance, request, build, database, how):
+    """Its leader is killed, or freezes, while a job runs there: the front end goes on with the other one, also when the first stands by
+    again and answers reads, and the job runs once and is never lost."""
+    back = far(request, build)
+    pair = Servers(back, request, database.new_address(), count=2)
+    try:
+        pair.agents(1)
+        token = instance.write("token", back.json("token", "user")["token"] + "\n", 0o600)
+        addresses = ", ".join(f"'{a}'" for a in pair.addresses)
+        text = f"lease: 40s\nbackends:\n  m: {{server: [{addresses}], token_file: {token}}}\n"
+        server = instance.server("--config", instance.write("front.yaml", text))
+
+        def met(times):
+            wait_until(lambda: server.output().count("in touch with the other server") >= times and state() == "connected")
+
+        def state():
+            return instance.json("server", "status")["backends"][0]["state"]
+
+        met(1)
+        number = instance.submit(sh(f"echo s >>{instance.work}/starts; while [ ! -e {instance.work}/go ]; do sleep 0.05; done; exit 3"))
+        wait_until(lambda: instance.job(f"{number}.0")["state"] == "running")
+        first, second = pair.all
+        old = pair.daemon(first)
+        old.process.send_signal(how)
+        wait_until(lambda: pair.leads(second))
+        met(2)
+        if how == signal.SIGSTOP:
+            old.process.send_signal(signal.SIGCONT)
+        wait_until(lambda: not old.running())
+        standby = pair.start(first)
+        wait_until(lambda: "reads are answered" in standby.output())
+        assert instance.job(f"{number}.0")["state"] == "running"
+        instance.wait(instance.submit(sh("true")))
+        pair.daemon(second).process.send_signal(signal.SIGKILL)
+        wait_until(lambda: pair.leads(first))
+        met(3)
+        instance.write("go", "")
+        instance.wait(number, code=1)
+        assert instance.read("starts") == "s\n" and instance.job(f"{number}.0")["exit_code"] == 3
+        assert "lost" not in [e["event"] for e in instance.events(f"{number}.0")]
+    finally:
+        pair.stop()
+
+
 @pytest.mark.parametrize("text, why", [
     ("backends: 7", "must be a map"),
     ("backends: {a: 7}", "must be a map"),
     ("backends: {a: {}}", "needs server"),
     ("backends: {a: {server: 'http://h:1'}}", "https://HOST:PORT or unix:PATH"),
     ("backends: {a: {server: 'https://h'}}", "https://HOST:PORT or unix:PATH"),
+    ("backends: {a: {server: []}}", "https://HOST:PORT or unix:PATH"),
+    ("backends: {a: {server: [{b: c}]}}", "list of words"),
+    ("backends: {a: {server: 'https://h:1 g:1', token_file: /t}}", "https://HOST:PORT or unix:PATH"),
+    ("backends: {a: {server: 'https://h:1, unix:/s', token_file: /t}}", "https only, or unix only"),
+    ("backends: {a: {server: ['unix:/s', 'unix:/t'], token_file: /t}}", "https only: a socket"),
     ("backends: {a: {server: 'https://h:1'}}", "needs token_file"),
     ("backends: {a: {server: 'https://h:1', token_file: here}}", "absolute path"),
     ("backends: {a: {server: 'unix:/s', token_file: /t}}", "https only"),

@@ -1,4 +1,5 @@
-/* Makes the first call, which tells who the other server is and whether it knows this user. With a map of
+/* Makes the first calls, which tell whether the other server leads, who it is and whether it knows this user.
+ * Of several servers each is asked in turn, beginning with the last one that was used. With a map of
  * users the user's token is read first, by a script that runs as the user and writes it to its standard
  * input, a memory file: the token is never in a file of the agent's. */
 #include <errno.h>
@@ -24,10 +25,14 @@
 
 #define TOKEN_MAX 4096
 #define TOKEN_MS  20000
+#define READY_MS  5000 /* a server that is frozen accepts connections */
 
 struct remote_login {
         struct command *reading; /* command that reads the user's token */
         int token;               /* memory file that receives the token; -1: none */
+        size_t tried;            /* number of servers that were asked in this round */
+        bool answered;           /* one of them has answered */
+        struct buf whys;         /* reason for each of them */
 };
 
 static void there(struct remote *f, const json_t *doc)
@@ -73,6 +78,40 @@ static void hello_refused(struct remote *f, const char *why)
         remote_retry(f, true, why);
 }
 
+static void send_hello(struct remote *f);
+
+/* Asks the next of several servers, or all of them again after a pause. */
+static void hello_next(struct remote *f, bool answered, const char *why)
+{
+        struct remote_login *l = f->login;
+
+        l->answered |= answered;
+        if (f->addresses.n == 1)
+                buf_addz(&l->whys, why);
+        else
+                buf_printf(&l->whys, "%s%s: %.120s", l->whys.n ? "; " : "", f->addresses.v[f->link.at], why);
+        if (f->addresses.n > 1)
+                remote_ask_next(f);
+        if (++l->tried < f->addresses.n) {
+                send_hello(f);
+                return;
+        }
+        remote_retry(f, l->answered, buf_z(&l->whys));
+        buf_reset(&l->whys);
+        l->tried = 0;
+        l->answered = false;
+}
+
+static bool is_standby(int status, struct str body)
+{
+        json_t *doc = status == 503 ? remote_json(body) : NULL;
+        const char *code = json_string_value(json_object_get(json_object_get(doc, "error"), "code"));
+        bool is = code && !strcmp(code, "standby");
+
+        json_decref(doc);
+        return is;
+}
+
 static void on_hello(void *arg, int status, struct str body, const struct err *err)
 {
         struct remote *f = arg;
@@ -89,18 +128,40 @@ static void on_hello(void *arg, int status, struct str body, const struct err *e
                 snprintf(f->link.server, sizeof(f->link.server), "%s", uuid);
                 snprintf(f->link.you, sizeof(f->link.you), "%s", you);
                 f->link.refused = false;
+                f->login->tried = 0;
+                f->login->answered = false;
+                buf_reset(&f->login->whys);
                 there(f, doc);
         } else if (f->user && status / 100 == 4) {
                 hello_refused(f, buf_z(&why));
         } else {
-                remote_retry(f, status, buf_z(&why));
+                hello_next(f, status, buf_z(&why));
         }
         json_decref(doc);
 }
 
+/* A server that stands by may answer reads, but not this one. */
+static void on_readiness(void *arg, int status, struct str body, const struct err *err)
+{
+        struct remote *f = arg;
+        BUF_CLEANUP struct buf why = {0};
+
+        if (status && !is_standby(status, body)) {
+                remote_get(f, "/v1/server", on_hello);
+                return;
+        }
+        if (status)
+                remote_error(&why, status, body);
+        else
+                buf_addz(&why, err->text);
+        hello_next(f, status, buf_z(&why));
+}
+
 static void send_hello(struct remote *f)
 {
-        remote_get(f, "/v1/server", on_hello);
+        const struct http_call_spec spec = {.method = "GET", .path = "/readyz", .timeout_ms = READY_MS};
+
+        http_client_call(f->client, &spec, on_readiness, f);
 }
 
 static void on_token(void *arg, int status, struct str out, struct str errors)
@@ -178,6 +239,7 @@ void remote_login_free(struct remote_login *l)
         if (!l)
                 return;
         command_cancel(l->reading);
+        buf_deinit(&l->whys);
         if (l->token >= 0)
                 close(l->token);
         free(l);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/format/address_list.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/system/fs.h"
@@ -76,33 +77,39 @@ static int open_read_token(struct remote *f, struct buf *token, struct str *ret_
         return 0;
 }
 
-static int make_client(struct remote *f, const char *server, struct err *err)
+static int read_addresses(struct remote *f, bool *ret_https, struct err *err)
 {
-        BUF_CLEANUP struct buf token = {0}, address = {0};
-        struct str fingerprint, host = str_of(server);
-        struct http_client_config c = {.handshake_ms = 10000, .budget = f->user ? f->user->answers : NULL};
-        int r = 0;
+        struct str rest = str_of(f->address), one;
+        struct err why = {""};
 
-        if (str_starts(host, STR("https://"))) {
-                host = str_skip(host, 8);
-                while (str_ends(host, STR("/")))
-                        host.n--;
+        if (address_list_check(rest, ret_https, &why) < 0)
+                return err_set(err, -EINVAL, "server, the other server's API, %s", why.text);
+        while (address_list_next(&rest, &one))
+                args_add(&f->addresses, *ret_https ? str_skip(one, strlen("https://")) : one);
+        return 0;
+}
+
+static int make_client(struct remote *f, struct err *err)
+{
+        BUF_CLEANUP struct buf token = {0};
+        struct str fingerprint;
+        struct http_client_config c = {.handshake_ms = 10000, .budget = f->user ? f->user->answers : NULL};
+        bool https = false;
+        int r = read_addresses(f, &https, err);
+
+        if (r == 0 && https) {
                 if (!f->token_file)
                         return err_set(err, -EINVAL,
                                        "%s needs a token_file, with what `drover token user` prints there",
-                                       server);
+                                       f->address);
                 r = open_read_token(f, &token, &fingerprint, err);
                 if (r == 0)
                         r = tls_client_new(&(struct tls_config){.ca_fingerprint = fingerprint}, &f->tls, err);
-        } else if (!str_starts(host, STR("unix:"))) {
-                return err_set(err, -EINVAL,
-                               "server is unix:PATH or https://HOST:PORT, of the other server's API");
         }
         if (r < 0)
                 return r;
-        buf_str(&address, host);
         MEM_CLEANUP char *bearer = str_dupz(str_trim(buf_view(&token)));
-        c.address = buf_z(&address);
+        c.address = f->addresses.v[0];
         c.tls = f->tls;
         c.bearer = *bearer && !f->user ? bearer : NULL; /* a user's own token is read later */
         f->client = http_client_new(f->loop, &c);
@@ -187,6 +194,7 @@ void remote_close(struct remote *f)
         free(f->queue);
         free(f->dir);
         free(f->address);
+        args_deinit(&f->addresses);
         free(f->token_file);
         free(f->domain);
         free(f->link.why);
@@ -195,10 +203,14 @@ void remote_close(struct remote *f)
 
 int remote_open(const struct runner_config *c, struct remote_user *user, struct remote **ret, struct err *err)
 {
-        const char *server = remote_setting(c, "server"), *files = remote_setting(c, "files");
+        const char *files = remote_setting(c, "files");
+        BUF_CLEANUP struct buf server = {0};
         int r = check_settings(c, err);
 
-        if (r == 0 && !server)
+        for (size_t i = 0; i < c->setting_count; i++) /* one for each item of a list */
+                if (!strcmp(c->settings[i].name, "server"))
+                        buf_printf(&server, "%s%s", server.n ? " " : "", c->settings[i].value);
+        if (r == 0 && !server.n)
                 r = err_set(err, -EINVAL, "a queue of the runner drover needs `drover: {server: …}`");
         if (r < 0) {
                 remote_user_free(user);
@@ -209,7 +221,7 @@ int remote_open(const struct runner_config *c, struct remote_user *user, struct 
         f->loop = c->loop;
         f->events = event_queue_new(c->loop, c->observer, c->arg);
         f->queue = mem_dupz(c->queue);
-        f->address = mem_dupz(server);
+        f->address = mem_dupz(buf_z(&server));
         f->token_file = remote_setting(c, "token_file") ? mem_dupz(remote_setting(c, "token_file")) : NULL;
         f->domain = mem_dupz(c->filesystem_domain ? c->filesystem_domain : "");
         f->closed = c->closed;
@@ -225,7 +237,7 @@ int remote_open(const struct runner_config *c, struct remote_user *user, struct 
         remote_work_open(f);
         r = open_folder(f, c, err);
         if (r == 0)
-                r = make_client(f, server, err);
+                r = make_client(f, err);
         if (r == 0)
                 r = read_folder(f, err);
         if (r < 0) {

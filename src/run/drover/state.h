@@ -1,6 +1,7 @@
 /* state: the state of a queue that is another Drover server: what it was opened with, and its parts, each
  * with a header of its own. */
 #pragma once
+#include "base/job/args.h"
 #include "ev/http_client.h"
 #include "run/drover/feed.h"
 #include "run/drover/link.h"
@@ -21,7 +22,9 @@ struct remote {
         /* User whose jobs these are, with a map of users; NULL: the agent's own user. */
         struct remote_user *user;
         struct loop *loop;
-        char *queue, *dir, *address, *token_file, *domain;
+        char *queue, *dir, *token_file, *domain;
+        char *address;               /* of the server, or of several of which one leads, for messages */
+        struct args addresses;       /* as http_client has them; link.at is the one that is asked */
         const struct hidden *closed; /* folders that no path of a job may lead into */
         bool shared;                 /* places of the other server share this machine's file system */
         int fd;                      /* file descriptor of dir */

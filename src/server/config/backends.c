@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/format/address_list.h"
 #include "base/format/json.h"
 #include "base/job/args.h"
 #include "base/job/owners.h"
@@ -109,21 +110,30 @@ static void write_value(struct json *j, const struct doc *d)
 
 /* ---- a back end */
 
-static int read_server(const struct doc *map, struct str *ret, struct err *err)
+static int add_address(void *list, struct str word, struct err *err)
+{
+        struct buf *b = list;
+
+        (void)err;
+        buf_printf(b, "%s" STR_FMT, b->n ? " " : "", STR_ARG(word));
+        return 0;
+}
+
+static int read_server(const struct doc *map, struct buf *ret, struct err *err)
 {
         const struct doc *d = doc_get(map, "server"), *token = doc_get(map, "token_file");
-        int r = d ? doc_text(d, ret, err)
+        int r = d ? doc_words(d, add_address, ret, err)
                   : doc_refuse(map, err, "needs server: https://HOST:PORT or unix:PATH, of its API");
-        struct str host;
+        struct err why = {""};
+        bool https;
 
         if (r != 0)
                 return r;
-        if (str_starts(*ret, STR("unix:/")))
+        if (address_list_check(buf_view(ret), &https, &why) != 0)
+                return doc_refuse(d, err, why.text);
+        if (!https)
                 return token ? doc_refuse(token, err, "goes with https only: a socket tells who is there")
                              : 0;
-        host = str_starts(*ret, STR("https://")) ? str_skip(*ret, 8) : STR_NONE;
-        if (str_rfind(host, ':') <= 0 || str_rfind(host, '/') >= 0)
-                return doc_refuse(d, err, "must be https://HOST:PORT or unix:PATH");
         if (!token)
                 return doc_refuse(map, err,
                                   "needs token_file: FILE, with what `drover token user` prints there");
@@ -216,7 +226,7 @@ static int read_backend(struct config_backends *all, const struct doc *d, struct
 {
         const char *keys[QUEUE_KEYS + 6] = {"server", "token_file", "files", "owners", "drain"};
         struct config_backend *c = &all->items[all->count];
-        struct str server = STR_NONE;
+        BUF_CLEANUP struct buf server = {0};
         int r = 0;
 
         for (size_t i = 0; i < QUEUE_KEYS; i++)
@@ -242,8 +252,8 @@ static int read_backend(struct config_backends *all, const struct doc *d, struct
         if (r == 0 && doc_get(d, "drain"))
                 r = doc_bool(doc_get(d, "drain"), &c->drain, err);
         if (r == 0) {
-                c->server = str_dupz(server);
-                r = read_queue_settings(d, c, server, err);
+                c->server = str_dupz(buf_view(&server));
+                r = read_queue_settings(d, c, buf_view(&server), err);
         }
         return r;
 }

@@ -6,7 +6,7 @@
 
 struct config_backend {
         char *name;   /* of the back end, its agent and its queue */
-        char *server; /* address of its API: https://HOST:PORT or unix:PATH */
+        char *server; /* address of its API, or of several of which one leads: base/format/address_list.h */
         char *owners; /* whose jobs may go there, comma-separated; NULL: those of the server's own user */
         char *queue;  /* the agent's settings of the queue: a JSON object */
         bool drain;   /* gets no more jobs */
