@@ -259,6 +259,36 @@ def spooled(one):
                 yield f.read()
 
 
+def test_jobs_of_a_back_end_without_agents_come_back(instance, request, build):
+    """Its server answers, but its only agent is gone: what ran there, and what waits there, runs at the other back end, and ends once."""
+    front = Front(instance, request, build, "north", "west", start=False)
+    for name in ("north", "west"):
+        runs(front.back[name], "--config", front.back[name].write("far.yaml", "lease: 6s\n"))
+    front.start("north", "west")
+    wait_until(lambda: {b["state"] for b in front.status().values()} == {"connected"})
+    script = instance.write("job", f"#!/bin/sh\necho $1 >>{instance.work}/starts\n"
+                            f"while [ ! -e {instance.work}/go ]; do sleep 0.05; done\necho $1 >>{instance.work}/ends\n", 0o755)
+    number = instance.submit(f"executable = {script}\narguments = $(Process)\nrequest_memory = 16 MB\nrequest_disk = 1 MB\nqueue 24\n")
+    wait_until(lambda: instance.exists("starts") and len(instance.read("starts").split()) == 16)
+
+    def at_north(*states):
+        return {j["id"] for j in instance.jobs(number) if j["agent"] == "north" and j["state"] in states}
+
+    wait_until(lambda: at_north("running") and at_north("staging"))
+    ran, waited = at_north("running"), at_north("staging")
+    front.back["north"].runner.kill()
+    wait_until(lambda: not at_north("running", "staging"))
+    assert front.status()["north"]["state"] == "connected"
+    for job in sorted(ran | waited):
+        lost, = [e for e in instance.events(job) if e["event"] == ("lost" if job in ran else "refused")]
+        assert "no place of the other server" in lost["text"]
+    assert [j["state"] for j in front.back["north"].history()].count("removed") == len(ran | waited)
+    instance.write("go", "")
+    instance.wait(number, seconds=300)
+    assert sorted(map(int, instance.read("ends").split())) == list(range(24))
+    assert {j["state"] for j in instance.history(number)} == {"completed"}
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
 def test_a_back_end_of_two_servers(instance, request, build, database, how):
     """Its leader is killed, or freezes, while a job runs there: the front end goes on with the other one, also when the first stands by

@@ -95,8 +95,8 @@ static void start_failed(struct attempt *at, const struct run_event *e)
         const char *why = strerror(e->error);
 
         at->stepping = false;
-        if (!e->text && !strcmp(e->what, RUN_TOO_LATE)) {
-                not_begun(at, "the agent's shepherd came to it too late");
+        if (!strcmp(e->what, RUN_TOO_LATE)) {
+                not_begun(at, e->text ? e->text : "the agent's shepherd came to it too late");
                 return;
         }
         if (e->text) {

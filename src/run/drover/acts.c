@@ -16,7 +16,7 @@
 
 #define ACT_MAX    500
 #define SIGNAL_MAX 64
-/* A job that has begun, or is about to, must not be held: it would be stopped. */
+/* A job that has begun, or is about to, must be neither held nor given back: it would be stopped. */
 #define ONLY_IDLE "\"constraint\":\"DroverState == \\\"idle\\\"\","
 
 struct remote_acts {
@@ -82,7 +82,7 @@ static void take_ids(struct buf *from, struct buf *to)
 
 static void send_acts(struct remote *f)
 {
-        static const char *const names[] = {"remove", "suspend", "resume", "hold", "release"};
+        static const char *const names[] = {"remove", "suspend", "resume", "hold", "release", "remove"};
 
         for (int i = 0; i < REMOTE_ACTS && !f->acts->act; i++) {
                 BUF_CLEANUP struct buf body = {0}, path = {0};
@@ -92,7 +92,8 @@ static void send_acts(struct remote *f)
                 f->acts->acting = (enum remote_act)i;
                 take_ids(&f->acts->acts[i], &f->acts->acting_ids);
                 buf_printf(&body, "{\"action\":\"%s\",\"reason\":\"" REMOTE_REASON "\",%s\"ids\":[%s]}",
-                           names[i], i == REMOTE_HOLD ? ONLY_IDLE : "", buf_z(&f->acts->acting_ids));
+                           names[i], i == REMOTE_HOLD || i == REMOTE_GIVE_BACK ? ONLY_IDLE : "",
+                           buf_z(&f->acts->acting_ids));
                 buf_addz(&path, "/v1/actions");
                 f->acts->act = remote_ask(f, "POST", &path, buf_view(&body), on_acted);
         }

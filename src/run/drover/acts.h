@@ -9,7 +9,16 @@ struct remote_task;
 
 #define REMOTE_REASON "by the server that it came from" /* reason given with every action */
 
-enum remote_act { REMOTE_REMOVE, REMOTE_SUSPEND, REMOTE_RESUME, REMOTE_HOLD, REMOTE_RELEASE, REMOTE_ACTS };
+/* GIVE_BACK: remove, if it is idle. */
+enum remote_act {
+        REMOTE_REMOVE,
+        REMOTE_SUSPEND,
+        REMOTE_RESUME,
+        REMOTE_HOLD,
+        REMOTE_RELEASE,
+        REMOTE_GIVE_BACK,
+        REMOTE_ACTS
+};
 
 struct remote_acts *remote_acts_new(void);
 void remote_acts_free(struct remote_acts *a);

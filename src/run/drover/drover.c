@@ -188,7 +188,7 @@ static int drover_where(struct runner *r, struct run_id id, struct run_where *re
         if (!t)
                 return -ENOENT;
         *ret = (struct run_where){.word = words[t->state], .hops = str_of(t->hops)};
-        ret->said = t->said ? t->said : t->in && !t->begun ? t->in->said : NULL;
+        ret->said = t->said ? t->said : t->in && (!t->begun || t->idle) ? t->in->said : NULL;
         if (remote_number(t))
                 snprintf(ret->native, sizeof(ret->native), "%llu.%u", (unsigned long long)remote_number(t),
                          t->member);

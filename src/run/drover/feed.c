@@ -10,6 +10,7 @@
 #include "base/u64.h"
 #include "run/drover/answers.h"
 #include "run/drover/feed.h"
+#include "run/drover/give_back.h"
 #include "run/drover/kinds.h"
 #include "run/drover/link.h"
 #include "run/drover/state.h"
@@ -175,7 +176,7 @@ static void on_paths(void *arg, int status, struct str body, const struct err *e
 static const struct remote_task *waiting_member(const struct remote_request *r)
 {
         for (size_t i = 0; i < r->count; i++)
-                if (r->tasks[i] && r->tasks[i]->state == REMOTE_IN && !r->tasks[i]->begun)
+                if (r->tasks[i] && remote_waits(r->tasks[i]))
                         return r->tasks[i];
         return NULL;
 }
@@ -198,6 +199,7 @@ static void on_why(void *arg, int status, struct str body, const struct err *err
                         buf_truncate(&why, why.n - 1);
                 free(r->said);
                 r->said = why.n ? mem_dupz(buf_z(&why)) : NULL;
+                remote_places_told(r, doc, clock_boot_ms());
         }
         json_decref(doc);
         if (!status)

@@ -19,6 +19,7 @@
 #include "run/drover/hello.h"
 #include "run/drover/link.h"
 #include "run/drover/state.h"
+#include "run/drover/submit.h"
 #include "run/drover/tasks.h"
 #include "run/drover/user.h"
 #include "run/process/user_command.h"
@@ -42,6 +43,8 @@ static void there(struct remote *f, const json_t *doc)
         f->link.up = true;
         f->link.retry_ms = REMOTE_RETRY_MS;
         f->table.unsettled = 0;
+        for (struct remote_request *r = f->table.sent; r; r = r->next)
+                r->no_place_ms = 0; /* its places may come back more slowly than it */
         for (struct remote_task *t = f->table.all; t; t = t->next) {
                 t->unsettled = t->state == REMOTE_SAVED || t->state == REMOTE_IN;
                 t->dirty = t->state == REMOTE_IN;

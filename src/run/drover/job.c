@@ -12,6 +12,7 @@
 #include "run/drover/acts.h"
 #include "run/drover/answers.h"
 #include "run/drover/checkpoint.h"
+#include "run/drover/give_back.h"
 #include "run/drover/job.h"
 #include "run/drover/link.h"
 #include "run/drover/remote_number.h"
@@ -113,7 +114,9 @@ static void removed(struct remote_task *t, const json_t *job)
         BUF_CLEANUP struct buf b = {0};
         const char *reason = job_text(json_object_get(job, "ad"), "RemoveReason");
 
-        if (t->killing) {
+        if (!t->killing && !strcmp(reason, REMOTE_REASON)) {
+                remote_given_back(t);
+        } else if (t->killing) {
                 ended(t, t->lease_ended ? RUN_LEASE_ENDED : RUN_KILLED);
         } else if (t->in->lease_over || str_starts(str_of(reason), STR("the submitter's lease ended"))) {
                 remote_over(t, &(struct run_event){.state = RUN_LOST},
@@ -196,6 +199,7 @@ static void runs(struct remote_task *t, const json_t *job)
                 t->held = false;
                 remote_act(t, REMOTE_SUSPEND);
         }
+        t->given_back_ms = 0; /* it began before it could be removed */
         if (str_eqz(str_of(job_text(job, "state")), "running"))
                 remote_signals_due(t);
         remote_settled(t);
@@ -214,12 +218,20 @@ static void learn(struct remote_task *t, const json_t *job, const char *state)
         t->suspended = held || !strcmp(state, "suspended");
 }
 
+static void look_idle(struct remote_task *t, bool idle)
+{
+        if (idle && !t->idle)
+                t->idle_ms = clock_boot_ms();
+        t->idle = idle;
+}
+
 /* Acts on the job's state. Returns true if it waits there. */
 static bool see(struct remote_task *t, json_t *job)
 {
         const char *state = job_text(job, "state");
         bool past = json_object_get(json_object_get(job, "ad"), "DroverLog") != NULL;
 
+        look_idle(t, !strcmp(state, "idle"));
         if (t->restored)
                 learn(t, job, state);
         if (!strcmp(state, "completed") || !strcmp(state, "removed")) {

@@ -21,6 +21,7 @@ struct remote_request {
         uint64_t number;  /* request number at the other server; 0: not known */
         struct http_call *call;
         char *said; /* reason why it is not accepted yet or waits, in the other server's words; or NULL */
+        int64_t no_place_ms;  /* boot clock; since when no place there would take it; 0: one would */
         int64_t asked_why_ms; /* boot clock; when the reason for waiting was asked for; 0: never */
         int64_t renewed_ms, not_before_ms; /* boot clock; not_before_ms: next try at the earliest */
         uint64_t cursor;                   /* the feed's cursor when it was submitted */

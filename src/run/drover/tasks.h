@@ -71,11 +71,14 @@ struct remote_task {
         bool unsettled;               /* its state has not been looked at since the server became reachable */
         bool dirty;                   /* its job must be looked at */
         bool begun, killing, lease_ended, suspended;
+        bool idle;        /* it was idle there when its job was looked at last */
         bool held;        /* suspended before it began: held at the other server */
         bool waits;       /* held by the agent: held at the other server */
         bool restored;    /* restored after a restart: its orders are derived from the job's state there */
         uint64_t signals; /* signals to send when it runs: 1 << (number - 1) */
         int64_t ready_ms; /* boot clock; when it became READY */
+        int64_t idle_ms;  /* boot clock; with `idle`: since when */
+        int64_t given_back_ms; /* boot clock; when it was given back; 0: it was not */
         uint64_t started_ms;
         int64_t not_before_ms; /* boot clock; next try at the earliest */
         struct run_event result;

@@ -6,6 +6,7 @@
 #include "run/drover/credential_sync.h"
 #include "run/drover/feed.h"
 #include "run/drover/fetch.h"
+#include "run/drover/give_back.h"
 #include "run/drover/group.h"
 #include "run/drover/job.h"
 #include "run/drover/lease.h"
@@ -165,6 +166,7 @@ static void tick(void *arg)
         if (!f->link.up)
                 return;
         remote_feed_look(f, now);
+        remote_give_back(f, now);
         remote_flush(f);
         remote_work(f);
 }
