@@ -62,8 +62,17 @@ void kept_child_free(struct kept_child *k)
 void kept_child_start(struct kept_child *k)
 {
         k->stopped = false;
+        if (k->child)
+                return;
+        backoff_reset(&k->backoff);
+        timer_start(k->due, 0);
+}
+
+void kept_child_start_later(struct kept_child *k)
+{
+        k->stopped = false;
         if (!k->child)
-                timer_start(k->due, 0);
+                timer_start(k->due, backoff_wait(&k->backoff));
 }
 
 static void end(struct kept_child *k, int status, const struct err *why)

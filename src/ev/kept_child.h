@@ -20,8 +20,12 @@ struct kept_child *kept_child_new(struct loop *l, char *const *argv, const struc
                                   void *arg);
 /* Ends the program by SIGTERM. NULL is fine. */
 void kept_child_free(struct kept_child *k);
-/* `due` is called from the loop soon. Does nothing for a program that runs. */
+/* `due` is called from the loop soon, and pauses begin short again. Does nothing for a program that runs. */
 void kept_child_start(struct kept_child *k);
+/* `due` is called again after a pause, as after the program's end: for a callee of `due` that cannot start
+ * it.
+ */
+void kept_child_start_later(struct kept_child *k);
 /* Starts the program. Returns whether it was started; `ended` was called otherwise. */
 bool kept_child_run(struct kept_child *k);
 /* Sends SIGTERM to a running program. It is not due again before kept_child_start. */

@@ -10,6 +10,7 @@ struct kept_world {
         struct kept_child *k;
         int due, ended, failed, last;
         int leave_at; /* the end at which the loop is left */
+        bool refuse;  /* it is not started */
 };
 
 static void on_due(void *arg)
@@ -17,7 +18,10 @@ static void on_due(void *arg)
         struct kept_world *w = arg;
 
         w->due++;
-        kept_child_run(w->k);
+        if (w->refuse)
+                kept_child_start_later(w->k);
+        else
+                kept_child_run(w->k);
 }
 
 static void on_ended(void *arg, int status, const struct err *why)
@@ -72,6 +76,25 @@ static void test_what_is_no_program_is_tried_again(void **state)
         world_end(&w);
 }
 
+/* Pauses of 1, 2, 4 s, each between half and one and a half of that; an order to start ends them. */
+static void test_what_cannot_be_started_is_due_after_pauses(void **state)
+{
+        char *argv[] = {(char *)"true", NULL};
+        struct kept_world w = {.leave_at = 1, .refuse = true};
+
+        (void)state;
+        w.loop = loop_new();
+        w.k = kept_child_new(w.loop, argv, &ops, &w);
+        kept_child_start(w.k);
+        help_run_ms(w.loop, 3600);
+        assert_in_range(w.due, 2, 3);
+        w.refuse = false;
+        kept_child_start(w.k);
+        help_run(w.loop);
+        assert_int_equal(w.failed, 0);
+        world_end(&w);
+}
+
 static void test_stopped_it_stays_so(void **state)
 {
         char *argv[] = {(char *)"sleep", (char *)"600", NULL};
@@ -104,6 +127,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {cmocka_unit_test(test_it_is_started_again),
                                            cmocka_unit_test(test_what_is_no_program_is_tried_again),
+                                           cmocka_unit_test(test_what_cannot_be_started_is_due_after_pauses),
                                            cmocka_unit_test(test_stopped_it_stays_so)};
 
         return cmocka_run_group_tests(tests, NULL, NULL);

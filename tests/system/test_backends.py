@@ -206,6 +206,9 @@ def test_without_owners_only_the_servers_own_jobs_go_there(instance, request, bu
     front.is_in("east", "failed")
     assert "another user" in front.status()["east"]["why"]
     instance.cli("rm", str(number))
+    front.lines["east"] = "queued_max: 8"
+    front.reload("east")
+    front.is_in("east", "connected")
 
 
 def test_jobs_of_others_reach_no_file_of_the_server(instance, request, build):
@@ -268,7 +271,7 @@ def test_jobs_of_a_back_end_without_agents_come_back(instance, request, build):
     wait_until(lambda: {b["state"] for b in front.status().values()} == {"connected"})
     script = instance.write("job", f"#!/bin/sh\necho $1 >>{instance.work}/starts\n"
                             f"while [ ! -e {instance.work}/go ]; do sleep 0.05; done\necho $1 >>{instance.work}/ends\n", 0o755)
-    number = instance.submit(f"executable = {script}\narguments = $(Process)\nrequest_memory = 16 MB\nrequest_disk = 1 MB\nqueue 24\n")
+    number = instance.submit(f"executable = {script}\narguments = $(Process)\nrequest_memory = 16 MB\nrequest_disk = 1 MB\nqueue 32\n")
     wait_until(lambda: instance.exists("starts") and len(instance.read("starts").split()) == 16)
 
     def at_north(*states):
@@ -285,7 +288,7 @@ def test_jobs_of_a_back_end_without_agents_come_back(instance, request, build):
     assert [j["state"] for j in front.back["north"].history()].count("removed") == len(ran | waited)
     instance.write("go", "")
     instance.wait(number, seconds=300)
-    assert sorted(map(int, instance.read("ends").split())) == list(range(24))
+    assert sorted(map(int, instance.read("ends").split())) == list(range(32))
     assert {j["state"] for j in instance.history(number)} == {"completed"}
 
 

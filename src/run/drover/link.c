@@ -1,7 +1,7 @@
 /* The connection to the other server:
  *
- *   away --GET /readyz, /v1/server--> up: all tasks that are there are looked at --all done--> READY is
- * reported ^                                                                                  |
+ *   away --GET /readyz, /v1/server--> up: all tasks there are looked at --all done--> READY is reported
+ *    ^                                                                                  |
  *    +---------- a call has no answer: unreachable is reported, tasks are kept ------------+
  *
  * Of several servers that stand in for each other the first call finds the one that leads; their log is the

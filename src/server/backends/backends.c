@@ -198,7 +198,7 @@ static void failed(struct backend *x, const char *why)
                   LOG_TEXT(str_of(why)));
         set_why(x, why);
         move(x, BACKEND_OFF);
-        kept_child_start(x->agent);
+        kept_child_start_later(x->agent);
 }
 
 /* Core thread: a back end that is JOINING stays in the list, so x is valid. */
@@ -297,9 +297,10 @@ static void on_ended(void *arg, int status, const struct err *why)
                 log_warn("msg=\"the agent of a back end has ended, and is started again\" backend=%s "
                          "why=\"%s\"",
                          x->name, LOG_TEXT(buf_view(&text)));
-        set_why(x, x->state == BACKEND_ON ? buf_z(&text) : NULL);
+        bool ordered = x->state == BACKEND_ENDING;
+        set_why(x, ordered ? NULL : buf_z(&text));
         move(x, BACKEND_OFF);
-        if (x->config)
+        if (x->config && ordered)
                 kept_child_start(x->agent);
 }
 
@@ -357,8 +358,11 @@ static void backend_set(struct backend *x, const struct config_backend *c)
         if (!c)
                 return;
         text = settings_text(x);
-        if (!x->settings || strcmp(text, x->settings) != 0)
+        if (!x->settings || strcmp(text, x->settings) != 0) {
                 x->changed = x->state == BACKEND_ON || x->state == BACKEND_JOINING;
+                if (x->state == BACKEND_OFF) /* whatever it waits for may be mended */
+                        kept_child_start(x->agent);
+        }
         free(x->settings);
         x->settings = text;
 }
