@@ -211,6 +211,18 @@ def test_without_owners_only_the_servers_own_jobs_go_there(instance, request, bu
     front.is_in("east", "connected")
 
 
+def test_agents_that_do_not_run_the_front_ends_jobs(instance, request, build):
+    """The back end's agents run only their own user's jobs: the front end says so."""
+    east = far(request, build)
+    runs(east, "--api-listen", f"127.0.0.1:{(port := free_port())}")
+    token = instance.write("token", east.json("token", "user", "--name", "front")["token"] + "\n", 0o600)
+    text = f"lease: 6s\nbackends:\n  east: {{server: 'https://127.0.0.1:{port}', token_file: {token}}}\n"
+    instance.server("--config", instance.write("front.yaml", text))
+    number = instance.submit(sh("true"))
+    wait_until(lambda: "no agent of the other server runs jobs of front@local" in instance.cli("why", f"{number}.0"))
+    assert east.api("GET", "/v1/capacity")["refusing"] == 0  # of its own user's
+
+
 def test_jobs_of_others_reach_no_file_of_the_server(instance, request, build):
     """Over TLS, with a token in a file. With `owners` the agent, which has the server's rights, opens no path that a job names,
     whatever the job says of its file system."""

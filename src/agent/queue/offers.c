@@ -383,8 +383,8 @@ static void update_kind(struct queue *q, unsigned kind, bool force)
                 send_offer(q, kind, r.jobs);
 }
 
-/* Replaces the last offer of a kind that no longer has places by an empty one. */
-static void end_kind(struct queue *q, unsigned kind)
+/* Replaces the last offer of a kind that no longer has places by an empty one. why: NULL if none is known. */
+static void end_kind(struct queue *q, unsigned kind, const char *why)
 {
         struct offers *o = q->offers;
         struct offers_said *s = &o->said[kind];
@@ -394,7 +394,9 @@ static void end_kind(struct queue *q, unsigned kind)
         offer_text(&o->ad, str_of(q->config->name));
         buf_addz(&o->ad,
                  "; Runner = \"drover\"; Cpus = 0; Memory = 0; Disk = 0; TotalCpus = 0; TotalMemory = 0; "
-                 "WhyClosed = \"the other server has no such places now\"; Requirements = false ]");
+                 "WhyClosed = ");
+        offer_text(&o->ad, str_of(why ? why : "the other server has no such places now"));
+        buf_addz(&o->ad, "; Requirements = false ]");
         if (!s->sent || !str_eq(buf_view(&o->ad), buf_view(&s->last)))
                 send_offer(q, kind, 0);
 }
@@ -427,7 +429,7 @@ static void offer_update(struct queue *q, bool force)
                 if (there && queue_offer_name(q, k, &name))
                         update_kind(q, k, force);
                 else if (has.known && (k == 0 || was))
-                        end_kind(q, k);
+                        end_kind(q, k, has.nothing);
         }
 }
 

@@ -32,6 +32,7 @@ struct remote_feed {
         uint64_t cursor, paths_at; /* positions in the other server's log and in its list of paths */
         int64_t asked_ms, room_ms, paths_ms; /* boot clock; time of the last call of each kind */
         struct run_capacity capacity;
+        char nothing[400];          /* capacity.nothing, unless that is NULL */
         struct remote_kinds *kinds; /* kinds of the places there; NULL: not reported */
 };
 
@@ -138,6 +139,11 @@ static void on_room(void *arg, int status, struct str body, const struct err *er
                         .tasks_max = UINT32_MAX,
                         .server = f->link.server,
                 };
+        if (doc && !f->feed->capacity.nodes && feed_count_of(doc, "refusing")) {
+                snprintf(f->feed->nothing, sizeof(f->feed->nothing),
+                         "no agent of the other server runs jobs of %s", f->link.you);
+                f->feed->capacity.nothing = f->feed->nothing;
+        }
         if (doc) {
                 remote_kinds_free(f->feed->kinds);
                 f->feed->kinds = remote_kinds_read(json_object_get(doc, "kinds"));

@@ -13,7 +13,7 @@ struct count {
         const char *agent;
         struct room all;
         struct agent_room machine; /* of the current agent */
-        uint64_t queues, largest_cpus, largest_memory_mib, jobs_max;
+        uint64_t queues, refusing, largest_cpus, largest_memory_mib, jobs_max;
         struct pool_kinds *kinds; /* NULL: kinds were not requested */
 };
 
@@ -44,8 +44,12 @@ static void capacity_on_queue(void *arg, const struct core_queue_view *q)
         if (!x->agent || strcmp(q->agent, x->agent) != 0)
                 capacity_end_agent(x);
         x->agent = q->agent;
-        if (!q->connected || !q->ad || !core_agent_serves(x->s->core, q->agent, str_of(x->c->who)))
+        if (!q->connected || !q->ad)
                 return;
+        if (!core_agent_serves(x->s->core, q->agent, str_of(x->c->who))) {
+                x->refusing++;
+                return;
+        }
         if (x->kinds)
                 pool_kinds_add(x->kinds, q);
         r = room_add_queue(&x->reader, &x->machine, q);
@@ -73,6 +77,7 @@ static void read_capacity(struct server *s, struct call *c)
         json_open(&j, '{');
         json_kint(&j, "at_ms", clock_wall_ms());
         json_kint(&j, "queues", (int64_t)x.queues);
+        json_kint(&j, "refusing", (int64_t)x.refusing);
         json_kint(&j, "cpus", (int64_t)x.all.cpus);
         json_kint(&j, "memory_mib", (int64_t)x.all.memory_mib);
         json_kint(&j, "free_cpus", (int64_t)x.all.free_cpus);
