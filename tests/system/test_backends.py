@@ -9,6 +9,8 @@ import uuid
 
 import pytest
 
+import agents
+import users
 from drover import free_port, sh, wait_until
 from hops import far, runs
 from test_no_single_point import Servers
@@ -212,15 +214,23 @@ def test_without_owners_only_the_servers_own_jobs_go_there(instance, request, bu
 
 
 def test_agents_that_do_not_run_the_front_ends_jobs(instance, request, build):
-    """The back end's agents run only their own user's jobs: the front end says so."""
-    east = far(request, build)
-    runs(east, "--api-listen", f"127.0.0.1:{(port := free_port())}")
+    """The back end's agents run other users' jobs only: the front end says so, until an agent there maps its user."""
+    os.chmod(request.config.drover_tmp, 0o711)
+    port = free_port()
+    there = users.Site(far(request, build), "", "--api-listen", f"127.0.0.1:{port}")
+    east = there.instance
+    agent = there.agent(f"users:\n  ann@local: {users.TWO.pw_name}\n")
+    agents.offering(east)
     token = instance.write("token", east.json("token", "user", "--name", "front")["token"] + "\n", 0o600)
     text = f"lease: 6s\nbackends:\n  east: {{server: 'https://127.0.0.1:{port}', token_file: {token}}}\n"
     instance.server("--config", instance.write("front.yaml", text))
-    number = instance.submit(sh("true"))
+    number = instance.submit(sh(f"test $(id -un) = {users.ONE.pw_name}", should_transfer_files="YES"))
     wait_until(lambda: "no agent of the other server runs jobs of front@local" in instance.cli("why", f"{number}.0"))
-    assert east.api("GET", "/v1/capacity")["refusing"] == 0  # of its own user's
+    agent.stop()
+    east.daemons.remove(agent)
+    there.agent(f"users:\n  front@local: {users.ONE.pw_name}\n")
+    instance.wait(number)
+    assert [(row["owner"], row["exit_code"]) for row in east.history()] == [("front@local", 0)]
 
 
 def test_jobs_of_others_reach_no_file_of_the_server(instance, request, build):
