@@ -10,6 +10,7 @@ import uuid
 import pytest
 
 import agents
+import mirror
 import users
 from drover import free_port, sh, wait_until
 from hops import far, runs
@@ -357,6 +358,27 @@ def test_a_back_end_of_two_servers(instance, request, build, database, how):
         assert "lost" not in [e["event"] for e in instance.events(f"{number}.0")]
     finally:
         pair.stop()
+
+
+def test_a_back_end_of_two_servers_that_mirror_each_other(instance, request, build):
+    """The same with sockets, in a text, and with servers that have a copy each."""
+    pair = mirror.Pair(far(request, build), build)
+    try:
+        leader, _ = pair.up()
+        pair.agent()
+        sockets = " ".join(f"unix:{one.dir}/api.sock" for one in pair.both())
+        server = instance.server("--config", instance.write("front.yaml", f"lease: 40s\nbackends:\n  m: {{server: '{sockets}'}}\n"))
+        number = instance.submit(sh(f"echo s >>{instance.work}/starts; while [ ! -e {instance.work}/go ]; do sleep 0.05; done; exit 3"))
+        wait_until(lambda: instance.job(f"{number}.0")["state"] == "running")
+        leader.process.send_signal(signal.SIGKILL)
+        pair.leads(1)
+        wait_until(lambda: server.output().count("in touch with the other server") == 2)
+        instance.write("go", "")
+        instance.wait(number, code=1)
+        assert instance.read("starts") == "s\n"
+        assert "lost" not in [e["event"] for e in instance.events(f"{number}.0")]
+    finally:
+        pair.end()
 
 
 @pytest.mark.parametrize("text, why", [
