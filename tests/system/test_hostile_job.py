@@ -463,6 +463,7 @@ ROUTES = {
     ("GET", "/v1/wishlist"): ("/v1/wishlist", None, 200),
     ("GET", "/v1/capacity"): ("/v1/capacity", None, 200),
     ("GET", "/v1/config"): ("/v1/config", None, 200),
+    ("GET", "/v1/config/time_limit"): ("/v1/config/time_limit", None, 200),
     ("GET", "/v1/limits"): ("/v1/limits", None, 200),
     ("GET", "/v1/accounts"): ("/v1/accounts", None, 200),
     ("GET", "/v1/stores"): ("/v1/stores", None, 200),
