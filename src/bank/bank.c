@@ -1211,7 +1211,7 @@ static void lien_add_name(struct bank *b, struct bank_lien *l)
                 l->older->newer = l;
 }
 
-/* Of several liens with one name the newest is found by it. */
+/* The name then finds the newest of the other liens that have it. */
 static void lien_drop_name(struct bank *b, struct bank_lien *l)
 {
         BUF_CLEANUP struct buf name = {0};

@@ -335,7 +335,7 @@ static void test_a_refund_goes_to_those_who_have_spent(void **state)
         assert_false(bank_allocation_is_open(cms(k), common + 1, NOW));
 }
 
-/* What an allocation owes when it has ended is paid by a deposit into it, of no more than that. */
+/* A deposit into an ended allocation pays its debt, and is refused if it is more than that. */
 static void test_a_debt_is_paid(void **state)
 {
         struct str where = STR("physics.cms");
@@ -498,7 +498,7 @@ static void pack_again(struct books *k)
         trees_are_counted(k);
 }
 
-/* Of several liens with one name the newest is found, and after its end the next one. */
+/* A name finds the newest of the liens that have it, and after that one's end the next. */
 static void test_liens_with_one_name(void **state)
 {
         struct str where = STR("physics.cms"), ann = STR("ann@lab"), name = STR("PBS.1");

@@ -327,7 +327,7 @@ static int glstxn(struct cli *cli, const struct words *w)
 
 /* ---- glsjob */
 
-/* What one account knows of a job. */
+/* A job's quotes, liens and charges in one account. */
 struct record {
         char *job, *account, *user, *place;
         int64_t reserved, charged, refunded, first_ms, last_ms;

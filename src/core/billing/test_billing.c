@@ -482,8 +482,7 @@ static void test_a_quote_that_is_not_used_is_named(void **state)
         story_replays(s);
 }
 
-/* Of several jobs that name one quote and start in the same event one gets it; the others pay by the rates.
- */
+/* One of several jobs that start in one event gets the quote that all name; the others pay by the rates. */
 static void test_a_quote_is_for_one_of_several_jobs(void **state)
 {
         struct story *s = *state;
@@ -516,7 +515,7 @@ static int edit_one(struct story *s, const char *name, const char *text, struct 
         return core_act(s->core, &cmd, &n, err);
 }
 
-/* What is no number of a quote is refused, at a submit and in an edit; an edit of something else is not. */
+/* A BankQuote that is no quote's number is refused at a submit and in an edit; other edits pass. */
 static void test_a_bad_quote_is_refused(void **state)
 {
         static const char *const bad[] = {"0", "-3", "\"7\"", "Cpus + 1", "false", "99", "error"};
